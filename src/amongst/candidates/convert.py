@@ -1,0 +1,298 @@
+"""The door: whatever people keep candidate labels in becomes `CandidateSets`, once."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from itertools import chain
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import scipy.sparse as sp
+
+from amongst.candidates.container import CandidateSets, Mask
+from amongst.checks import check_choice
+from amongst.errors import InputError
+
+__all__ = ["Kind", "as_candidates"]
+
+Kind = Literal["auto", "mask", "sets", "labels", "strings", "annotators"]
+Empty = Literal["error", "full"]
+Collection = (set, frozenset, list, tuple, np.ndarray)
+
+
+def as_candidates(
+    y: Any,
+    classes: Iterable[Hashable] | None = None,
+    *,
+    kind: Kind = "auto",
+    separator: str = "|",
+    empty: Empty = "error",
+) -> CandidateSets:
+    """Turn candidate labels in any common form into `CandidateSets`.
+
+    Parameters
+    ----------
+    y : one of
+        * a 0/1 or bool matrix n×K, dense or scipy sparse, or such a DataFrame (``kind="mask"``);
+        * a list of sets, lists or tuples of labels, ragged or not (``"sets"``);
+        * ordinary labels, one a row: singleton sets (``"labels"``);
+        * strings such as ``"cat|dog"`` (``"strings"``);
+        * a 2-d array or DataFrame of labels, one column for each annotator: the row's set is the
+          union, missing answers (None, NaN) are skipped (``"annotators"``);
+        * `CandidateSets`, which pass through.
+    classes : the K class labels in the order of the columns; found in `y` if None
+        (sorted where they can be).
+    kind : which of these `y` is; ``"auto"`` looks at it. A 2-d array of zeros and ones is read as
+        a mask: say ``kind="annotators"`` if the numbers are labels.
+    separator : between the labels of a string.
+    empty : an empty set is an ``"error"``, or means no information: ``"full"``.
+
+    Returns
+    -------
+    CandidateSets
+
+    Examples
+    --------
+    >>> as_candidates([{0, 2}, {1}, {0, 1, 2}]).mask.astype(int)
+    array([[1, 0, 1],
+           [0, 1, 0],
+           [1, 1, 1]])
+    >>> votes = [["owl", "owl", "kite"], ["kite", None, "kite"]]
+    >>> as_candidates(votes, kind="annotators").to_lists()
+    [['kite', 'owl'], ['kite']]
+    >>> as_candidates([["a"], []])
+    Traceback (most recent call last):
+    amongst.errors.InputError: y[1] is an empty candidate set; every row needs at least one label. Drop the row, or pass empty="full".
+    """
+    check_choice("kind", kind, get_args(Kind))
+    check_choice("empty", empty, get_args(Empty))
+    known = None if classes is None else _class_array(list(classes))
+    if isinstance(y, CandidateSets):
+        sets = y if known is None else _realign(y, known)
+    elif sp.issparse(y):
+        sets = _from_mask(sp.csr_array(y), known)
+    else:
+        sets = _from_other(y, known, kind, separator)
+    return _handle_empty(sets, empty)
+
+
+def _from_other(y: Any, known: npt.NDArray[Any] | None, kind: str, separator: str) -> CandidateSets:
+    found = kind if kind != "auto" else _guess(y)
+    if found == "mask":
+        columns = y.columns.tolist() if isinstance(y, pd.DataFrame) else None
+        if known is None and columns is not None:
+            known = _class_array(columns)
+        return _from_mask(np.asarray(y), known)
+    if found == "labels":
+        return _from_labels(y, known)
+    if found == "strings":
+        return _from_rows([_split(text, separator, row) for row, text in enumerate(y)], known)
+    if found == "annotators":
+        table = y.to_numpy(dtype=object) if isinstance(y, pd.DataFrame) else _object_table(y)
+        return _from_rows([[v for v in row if not _missing(v)] for row in table], known)
+    return _from_rows([_as_row(row, index) for index, row in enumerate(y)], known)
+
+
+def _guess(y: Any) -> str:
+    """Which kind of thing `y` is."""
+    if isinstance(y, pd.DataFrame):
+        return "mask" if _is_binary(y) else "annotators"
+    if isinstance(y, np.ndarray) and y.ndim == 2:
+        return "labels" if y.shape[1] == 1 else "mask" if _is_binary(y) else "annotators"
+    if isinstance(y, np.ndarray) and y.ndim != 1:
+        raise InputError(f"y has {y.ndim} dimensions; give one label, or one set, for each row.")
+    if isinstance(y, str) or not hasattr(y, "__len__"):
+        if not hasattr(y, "__array__"):
+            raise InputError(
+                f"y is {y!r} of type {type(y).__name__}; give one entry for each row: "
+                "a list of sets, a 0/1 matrix, or labels."
+            )
+        return _guess(np.asarray(y))
+    if not isinstance(y, np.ndarray | pd.Series | Sequence) and hasattr(y, "__array__"):
+        return _guess(np.asarray(y))
+    return _guess_by_items(list(y))
+
+
+def _guess_by_items(items: list[Any]) -> str:
+    if any(isinstance(item, Collection) for item in items):
+        return "sets"
+    if any(isinstance(item, str) for item in items):
+        return "strings"
+    return "labels"
+
+
+def _is_binary(y: npt.NDArray[Any] | pd.DataFrame) -> bool:
+    values = np.asarray(y)
+    if values.dtype == object:
+        try:
+            values = values.astype(float)
+        except (TypeError, ValueError):
+            return False
+    return values.dtype.kind in "biuf" and bool(np.isin(values, (0, 1)).all())
+
+
+def _from_mask(mask: Any, known: npt.NDArray[Any] | None) -> CandidateSets:
+    if mask.ndim != 2:
+        raise InputError(f"y is a mask of {mask.ndim} dimensions; a mask has shape (n, K).")
+    values = mask.data if sp.issparse(mask) else mask
+    if values.dtype == object:
+        values = values.astype(float)
+    odd = ~np.isin(values, (0, 1))
+    if odd.any():
+        raise InputError(
+            f"y is a mask, but holds {values[odd].flat[0]!r}; a mask holds 0 and 1 only. For "
+            'columns of annotators\' labels pass kind="annotators".'
+        )
+    if known is None:
+        known = np.arange(mask.shape[1])
+    if len(known) != mask.shape[1]:
+        raise InputError(
+            f"classes has {len(known)} labels, but the mask y has {mask.shape[1]} columns."
+        )
+    if sp.issparse(mask):
+        members = mask.astype(bool)
+        members.eliminate_zeros()
+        return CandidateSets(members, known)
+    return CandidateSets(np.ascontiguousarray(values, dtype=bool), known)
+
+
+def _from_labels(y: Any, known: npt.NDArray[Any] | None) -> CandidateSets:
+    values = np.asarray(y).reshape(-1) if not isinstance(y, pd.Series) else y.to_numpy()
+    if values.dtype.kind == "f":
+        if not np.isfinite(values).all():
+            row = int(np.flatnonzero(~np.isfinite(values))[0])
+            raise InputError(f"y[{row}] is {values[row]}, not a label. Drop the row.")
+        fractional = values != np.floor(values)
+        if fractional.any():
+            row = int(np.flatnonzero(fractional)[0])
+            raise InputError(
+                f"Unknown label type: y[{row}]={values[row]} is a continuous number; labels are "
+                "strings, whole numbers or other names of classes."
+            )
+    if values.dtype.kind == "O":
+        return _from_rows([[value] for value in values.tolist()], known)
+    classes = np.unique(values) if known is None else known
+    codes = _encode(values.tolist(), classes)
+    members = sp.csr_array(
+        (np.ones(len(values), bool), codes, np.arange(len(values) + 1)),
+        shape=(len(values), len(classes)),
+    )
+    return CandidateSets(members.toarray(), classes)
+
+
+def _from_rows(rows: list[list[Any]], known: npt.NDArray[Any] | None) -> CandidateSets:
+    flat = list(chain.from_iterable(rows))
+    classes = _class_array(_ordered(set(flat)), check=False) if known is None else known
+    row_of = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
+    mask: Mask = np.zeros((len(rows), len(classes)), dtype=bool)
+    mask[row_of, _encode(flat, classes, row_of)] = True
+    return CandidateSets(mask, classes)
+
+
+def _encode(
+    labels: list[Any], classes: npt.NDArray[Any], row_of: npt.NDArray[Any] | None = None
+) -> npt.NDArray[np.int64]:
+    column = {label: code for code, label in enumerate(classes.tolist())}
+    try:
+        return np.array([column[label] for label in labels], dtype=np.int64)
+    except KeyError as error:
+        unknown = error.args[0]
+    where = labels.index(unknown)
+    row = where if row_of is None else int(row_of[where])
+    shown = ", ".join(map(repr, classes.tolist()[:8])) + (", …" if len(classes) > 8 else "")
+    raise InputError(
+        f"y[{row}] contains the label {unknown!r}, which is not in classes ({shown}). "
+        "Add it to classes, or correct the row."
+    )
+
+
+def _class_array(labels: list[Any], check: bool = True) -> npt.NDArray[Any]:
+    labels = [label.item() if isinstance(label, np.generic) else label for label in labels]
+    if check and len(set(labels)) != len(labels):
+        twice = next(label for label in labels if labels.count(label) > 1)
+        raise InputError(f"classes names {twice!r} more than once; class names must be distinct.")
+    kinds = {type(label) for label in labels}
+    if kinds in ({int}, {float}, {bool}, {str}):
+        return np.array(labels)
+    array = np.empty(len(labels), dtype=object)
+    array[:] = labels
+    return array
+
+
+def _ordered(labels: set[Any]) -> list[Any]:
+    try:
+        return sorted(labels)
+    except TypeError:
+        return sorted(labels, key=lambda label: (type(label).__name__, str(label)))
+
+
+def _as_row(row: Any, index: int) -> list[Any]:
+    if isinstance(row, Collection):
+        items = row.tolist() if isinstance(row, np.ndarray) else list(row)
+    else:
+        items = [row]
+    for item in items:
+        if isinstance(item, Hashable) and not _missing(item):
+            continue
+        raise InputError(
+            f"y[{index}] contains {item!r}, which cannot be a label; labels are strings, numbers "
+            "or other hashable values."
+        )
+    return items
+
+
+def _split(text: Any, separator: str, row: int) -> list[str]:
+    if not isinstance(text, str):
+        if _missing(text):
+            return []
+        raise InputError(
+            f"y[{row}]={text!r} is not a string, while others are: mixed types. Make all of them "
+            "strings, or give lists of labels."
+        )
+    return [part.strip() for part in text.split(separator) if part.strip()]
+
+
+def _object_table(y: Any) -> npt.NDArray[Any]:
+    table = np.empty((len(y), max((len(row) for row in y), default=0)), dtype=object)
+    table[:] = None
+    for index, row in enumerate(y):
+        table[index, : len(row)] = row
+    return table
+
+
+def _missing(value: Any) -> bool:
+    return value is None or value is pd.NA or (isinstance(value, float) and value != value)
+
+
+def _handle_empty(sets: CandidateSets, empty: Empty) -> CandidateSets:
+    rows = np.flatnonzero(sets.sizes == 0)
+    if not len(rows):
+        return sets
+    if empty == "full":
+        mask = sets.to_mask()
+        mask[rows] = True
+        return CandidateSets(mask, sets.classes)
+    more = f" ({len(rows)} rows are empty)" if len(rows) > 1 else ""
+    raise InputError(
+        f"y[{rows[0]}] is an empty candidate set; every row needs at least one label{more}. "
+        'Drop the row, or pass empty="full".'
+    )
+
+
+def _realign(sets: CandidateSets, known: npt.NDArray[Any]) -> CandidateSets:
+    """The same sets over the classes `known`, which must cover every candidate."""
+    if sets.classes.tolist() == known.tolist():
+        return sets
+    position = {label: code for code, label in enumerate(known.tolist())}
+    used = np.asarray(sets.members.sum(axis=0)).ravel() > 0
+    lost = [c for c, u in zip(sets.classes.tolist(), used, strict=True) if u and c not in position]
+    if lost:
+        raise InputError(f"y contains the label {lost[0]!r}, which is not in classes.")
+    coo = sets.to_sparse().tocoo()
+    target = np.array([position.get(label, -1) for label in sets.classes.tolist()])
+    members = sp.csr_array(
+        (coo.data, (coo.row, target[coo.col])), shape=(len(sets), len(known)), dtype=bool
+    )
+    return CandidateSets(members if sets.is_sparse else members.toarray(), known)

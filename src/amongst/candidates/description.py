@@ -1,0 +1,147 @@
+"""What a collection of candidate sets looks like, in numbers a person can act on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from amongst.candidates.container import CandidateSets
+
+__all__ = ["Description", "co_occurrence", "describe", "estimated_q"]
+
+
+@dataclass(frozen=True, eq=False)
+class Description:
+    """Summary of candidate sets; `str()` of it is made for reading.
+
+    Attributes
+    ----------
+    n, n_classes : rows and classes.
+    mean_size : mean of |s_i|.
+    size_histogram : (K+1,) how many rows have 0, 1, …, K candidates.
+    singleton_share, full_share : shares of rows with one candidate, and with all K.
+    co_occurrence : (K, K) C_jk = #{i : j ∈ s_i and k ∈ s_i}; the diagonal counts each class.
+    ambiguity_degree : max over j ≠ k of C_jk / C_jj. An upper guide to Cour's
+        sup P(z ∈ s | Y = y), which needs the true labels; 1 means that some class never occurs
+        without a certain other one, and the two cannot be told apart there.
+    estimated_q : (mean size − 1) / (K − 1), the chance of a wrong label to be a candidate if it
+        is the same for all.
+    never_alone : classes that are in no singleton set.
+    absent : classes that are in no set at all.
+    """
+
+    n: int
+    n_classes: int
+    mean_size: float
+    size_histogram: npt.NDArray[np.int64]
+    singleton_share: float
+    full_share: float
+    co_occurrence: npt.NDArray[np.int64]
+    ambiguity_degree: float
+    estimated_q: float
+    never_alone: list[Any]
+    absent: list[Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values, ready for JSON."""
+        return {
+            name: value.tolist() if isinstance(value, np.ndarray) else value
+            for name, value in vars(self).items()
+        }
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name:<28}{value}" for name, value in self.rows())
+
+    def rows(self) -> list[tuple[str, str]]:
+        """(what, value) pairs, for a table."""
+        return [
+            ("rows", f"{self.n:,}"),
+            ("classes", str(self.n_classes)),
+            ("mean candidates per row", f"{self.mean_size:.2f}"),
+            ("rows with one candidate", f"{self.singleton_share:.1%}"),
+            ("rows with all candidates", f"{self.full_share:.1%}"),
+            ("estimated q", f"{self.estimated_q:.3f}"),
+            ("ambiguity degree", f"{self.ambiguity_degree:.3f}"),
+            ("classes never alone", _shown(self.never_alone)),
+            ("classes that never occur", _shown(self.absent)),
+        ]
+
+
+def describe(sets: CandidateSets) -> Description:
+    """Summarise candidate sets.
+
+    Examples
+    --------
+    >>> from amongst import as_candidates
+    >>> print(describe(as_candidates(["a|b", "a", "a|b|c", "a|c"])))
+    rows                        4
+    classes                     3
+    mean candidates per row     2.00
+    rows with one candidate     25.0%
+    rows with all candidates    25.0%
+    estimated q                 0.500
+    ambiguity degree            1.000
+    classes never alone         b, c
+    classes that never occur    none
+    """
+    n, k = sets.shape
+    counts = co_occurrence(sets)
+    alone = np.asarray(sets.members[np.flatnonzero(sets.sizes == 1)].sum(axis=0)).ravel()
+    total = np.diag(counts)
+    return Description(
+        n=n,
+        n_classes=k,
+        mean_size=float(sets.sizes.mean()) if n else 0.0,
+        size_histogram=np.bincount(sets.sizes, minlength=k + 1),
+        singleton_share=float((sets.sizes == 1).mean()) if n else 0.0,
+        full_share=float((sets.sizes == k).mean()) if n else 0.0,
+        co_occurrence=counts,
+        ambiguity_degree=_ambiguity(counts),
+        estimated_q=estimated_q(sets),
+        never_alone=sets.classes[(alone == 0) & (total > 0)].tolist(),
+        absent=sets.classes[total == 0].tolist(),
+    )
+
+
+def co_occurrence(sets: CandidateSets) -> npt.NDArray[np.int64]:
+    """C_jk = #{i : j ∈ s_i and k ∈ s_i}, shape (K, K).
+
+    >>> from amongst import as_candidates
+    >>> co_occurrence(as_candidates([{0, 1}, {1}]))
+    array([[1, 1],
+           [1, 2]])
+    """
+    members = sets.to_sparse().astype(np.int64)
+    counts: npt.NDArray[np.int64] = (members.T @ members).toarray()
+    return counts
+
+
+def estimated_q(sets: CandidateSets) -> float:
+    """q̂ = (mean |s| − 1) / (K − 1): the moment estimate under uniform flipping.
+
+    >>> from amongst import as_candidates
+    >>> estimated_q(as_candidates([{0, 1}, {1}, {2, 1}, {0}]))
+    0.25
+    """
+    n, k = sets.shape
+    return float((sets.sizes.mean() - 1) / (k - 1)) if n and k > 1 else 0.0
+
+
+def _ambiguity(counts: npt.NDArray[np.int64]) -> float:
+    total = np.diag(counts)
+    present = total > 0
+    shares = counts[present] / total[present, None]
+    own = np.flatnonzero(present)
+    shares[np.arange(len(own)), own] = 0.0
+    return float(shares.max(initial=0.0))
+
+
+def _shown(labels: list[Any], most: int = 8) -> str:
+    if not labels:
+        return "none"
+    return ", ".join(map(str, labels[:most])) + (
+        f", … ({len(labels)})" if len(labels) > most else ""
+    )

@@ -1,0 +1,260 @@
+"""Generation processes: true labels in, candidate sets out, by a law that is stated and tested.
+
+Every process keeps the true label y and admits each other label z with probability q_z,
+independently (SPEC: paper section 3.3.1). With `exclude_full` the set of all K labels is drawn
+again, which divides the law by 1 − Π_{z≠y} q_z.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from amongst.candidates.container import CandidateSets, Mask
+from amongst.candidates.convert import as_candidates
+from amongst.checks import check_integer, check_number
+from amongst.errors import InputError
+from amongst.rng import Seed, as_seed
+
+__all__ = ["case", "class_dependent", "instance_dependent", "noisy", "uniform"]
+
+Classes = Iterable[Hashable] | None
+
+
+def uniform(
+    y: npt.ArrayLike,
+    q: float,
+    *,
+    classes: Classes = None,
+    exclude_full: bool = False,
+    seed: Seed = None,
+) -> CandidateSets:
+    """Each wrong label is a candidate with probability q.
+
+    P(s | y) = q^{|s|−1} (1−q)^{K−|s|} for y ∈ s.
+
+    Parameters
+    ----------
+    y : true labels, shape (n,).
+    q : in [0, 1].
+    classes : the K classes; those of `y` if None.
+    exclude_full : draw again where s = [K] came out.
+    seed : int, NumPy generator or None.
+
+    Examples
+    --------
+    >>> sets = uniform([0, 1, 2, 1], q=0.5, seed=0)
+    >>> bool(sets.contains([0, 1, 2, 1]).all())
+    True
+    """
+    check_number("q", q, low=0, high=1)
+    codes, known = _true_codes(y, classes)
+    return _draw(codes, known, np.float32(q), exclude_full, seed)
+
+
+def class_dependent(
+    y: npt.ArrayLike,
+    Q: npt.ArrayLike,
+    *,
+    classes: Classes = None,
+    exclude_full: bool = False,
+    seed: Seed = None,
+) -> CandidateSets:
+    """Label z is a candidate of true label y with probability Q[y, z].
+
+    Parameters
+    ----------
+    y : true labels, shape (n,).
+    Q : shape (K, K), entries in [0, 1], unit diagonal; `case` makes the paper's three.
+    classes, exclude_full, seed : as for `uniform`.
+
+    Examples
+    --------
+    >>> sets = class_dependent([0, 1, 2, 3], case(1, 4), seed=0)
+    >>> int(sets.sizes.max()) <= 2
+    True
+    """
+    matrix = np.asarray(Q, dtype=np.float64)
+    codes, known = _true_codes(y, classes if classes is not None or np.size(y) == 0 else None)
+    if classes is None and matrix.ndim == 2 and len(known) < len(matrix):
+        known = _integer_classes(known, len(matrix))
+        codes = np.searchsorted(known, np.asarray(y).ravel())
+    _check_rates(matrix, (len(known), len(known)), "Q")
+    if not np.allclose(np.diag(matrix), 1):
+        raise InputError("Q must have ones on its diagonal: the true label is always a candidate.")
+    return _draw(codes, known, matrix.astype(np.float32)[codes], exclude_full, seed)
+
+
+def case(number: int, K: int) -> npt.NDArray[np.float64]:
+    """The paper's three class-dependent matrices, cyclic, for any K (supplement B.4).
+
+    Case 1: 0.5 to the next class. Case 2: 0.3 to both neighbours. Case 3: 0.5 / 0.3 / 0.1 at
+    cyclic distance 1 / 2 / 3 on both sides; where two of these fall on one class (small K) the
+    larger counts.
+
+    Examples
+    --------
+    >>> case(2, 5)
+    array([[1. , 0.3, 0. , 0. , 0.3],
+           [0.3, 1. , 0.3, 0. , 0. ],
+           [0. , 0.3, 1. , 0.3, 0. ],
+           [0. , 0. , 0.3, 1. , 0.3],
+           [0.3, 0. , 0. , 0.3, 1. ]])
+    """
+    check_integer("K", K, low=2)
+    steps = {
+        1: {1: 0.5},
+        2: {1: 0.3, -1: 0.3},
+        3: {1: 0.5, -1: 0.5, 2: 0.3, -2: 0.3, 3: 0.1, -3: 0.1},
+    }
+    if number not in steps:
+        raise InputError(f"case={number!r} is unknown; the paper has cases 1, 2 and 3.")
+    Q = np.eye(K)
+    rows = np.arange(K)
+    for step, rate in steps[number].items():
+        columns = (rows + step) % K
+        Q[rows, columns] = np.maximum(Q[rows, columns], rate)
+    return Q
+
+
+def instance_dependent(
+    y: npt.ArrayLike,
+    proba: npt.ArrayLike,
+    *,
+    rate: float = 1.0,
+    classes: Classes = None,
+    exclude_full: bool = False,
+    seed: Seed = None,
+) -> CandidateSets:
+    """Labels that look plausible for a row are likelier candidates of it.
+
+    q_z(x) = rate · p_z(x) / max_{j≠y} p_j(x), with p the probabilities of some classifier: the
+    most plausible wrong label is a candidate with probability `rate`.
+
+    Parameters
+    ----------
+    y : true labels, shape (n,).
+    proba : shape (n, K), non-negative.
+    rate : in [0, 1].
+    classes, exclude_full, seed : as for `uniform`.
+
+    Examples
+    --------
+    >>> sets = instance_dependent([0, 1], [[.8, .2, .0], [.3, .4, .3]], seed=0)
+    >>> sets.to_lists()[0]
+    [0, 1]
+    """
+    check_number("rate", rate, low=0, high=1)
+    p = np.array(proba, dtype=np.float64)
+    codes, known = _true_codes(y, range(p.shape[-1]) if classes is None else classes)
+    if p.shape != (len(codes), len(known)) or not np.isfinite(p).all() or (p < 0).any():
+        raise InputError(
+            f"proba has shape {p.shape}; it must be {(len(codes), len(known))}, finite and "
+            "non-negative: one row for each label, one column for each class."
+        )
+    p[np.arange(len(codes)), codes] = 0
+    largest = p.max(axis=1, keepdims=True)
+    rates = rate * np.divide(p, largest, out=np.zeros_like(p), where=largest > 0)
+    return _draw(codes, known, rates.astype(np.float32), exclude_full, seed)
+
+
+def noisy(sets: CandidateSets, y: npt.ArrayLike, eta: float, *, seed: Seed = None) -> CandidateSets:
+    """With probability η a row loses its true label: P(y ∉ s) = η.
+
+    The true label is exchanged for a non-candidate drawn uniformly, so that sizes stay as they
+    are and no set becomes empty; a full set just loses it.
+
+    Parameters
+    ----------
+    sets : candidate sets that contain the true labels.
+    y : true labels, shape (n,).
+    eta : in [0, 1].
+
+    Examples
+    --------
+    >>> y = [0, 1, 2, 0]
+    >>> noisy(uniform(y, 0.3, seed=0), y, eta=1.0, seed=0).contains(y).any()
+    np.False_
+    """
+    check_number("eta", eta, low=0, high=1)
+    if sets.n_classes < 2:
+        raise InputError("noisy needs at least two classes: there is nothing to exchange.")
+    rng = np.random.default_rng(as_seed(seed))
+    codes = sets.encode(y)
+    if (codes < 0).any():
+        raise InputError(f"y[{int(np.argmax(codes < 0))}] is not one of the classes of sets.")
+    mask = sets.to_mask()
+    hit = np.flatnonzero(rng.random(len(sets)) < eta)
+    keys = np.where(mask[hit], -1.0, rng.random((len(hit), sets.n_classes)))
+    substitute = keys.argmax(axis=1)
+    has_room = ~mask[hit].all(axis=1)
+    mask[hit[has_room], substitute[has_room]] = True
+    mask[hit, codes[hit]] = False
+    return CandidateSets(mask, sets.classes)
+
+
+def _draw(
+    codes: npt.NDArray[np.int64],
+    classes: npt.NDArray[Any],
+    rates: np.float32 | npt.NDArray[np.float32],
+    exclude_full: bool,
+    seed: Seed,
+) -> CandidateSets:
+    rng = np.random.default_rng(as_seed(seed))
+    n, k = len(codes), len(classes)
+    mask: Mask = rng.random((n, k), dtype=np.float32) < rates
+    mask[np.arange(n), codes] = True
+    if exclude_full:
+        _redraw_full(mask, codes, rates, rng)
+    return CandidateSets(mask, classes)
+
+
+def _redraw_full(
+    mask: Mask,
+    codes: npt.NDArray[np.int64],
+    rates: np.float32 | npt.NDArray[np.float32],
+    rng: np.random.Generator,
+) -> None:
+    n, k = mask.shape
+    table = np.broadcast_to(rates, (n, k))
+    wrong = table.copy()
+    wrong[np.arange(n), codes] = 1
+    certain = (wrong >= 1).all(axis=1)
+    if certain.any():
+        raise InputError(
+            f"exclude_full: row {int(np.argmax(certain))} can only draw the full set (every rate "
+            "is 1). Lower a rate, or pass exclude_full=False."
+        )
+    while len(full := np.flatnonzero(mask.all(axis=1))):
+        mask[full] = rng.random((len(full), k), dtype=np.float32) < table[full]
+        mask[full, codes[full]] = True
+
+
+def _true_codes(
+    y: npt.ArrayLike, classes: Classes
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
+    values = np.asarray(y)
+    if classes is None and values.ndim == 1 and values.dtype.kind in "iu":
+        known, codes = np.unique(values, return_inverse=True)
+        return codes, known
+    singletons = as_candidates(values, classes, kind="labels")
+    return singletons.mask.argmax(axis=1), singletons.classes
+
+
+def _integer_classes(known: npt.NDArray[Any], k: int) -> npt.NDArray[Any]:
+    """0..K−1 where the labels seen are such numbers and some class did not occur."""
+    if known.dtype.kind in "iu" and known.min(initial=0) >= 0 and known.max(initial=0) < k:
+        return np.arange(k)
+    raise InputError(
+        f"y has {len(known)} classes, but Q is for {k}; name all classes in `classes`."
+    )
+
+
+def _check_rates(rates: npt.NDArray[np.float64], shape: tuple[int, int], name: str) -> None:
+    if rates.shape != shape:
+        raise InputError(f"{name} has shape {rates.shape}; with these classes it must be {shape}.")
+    if not ((rates >= 0) & (rates <= 1)).all():
+        raise InputError(f"{name} must hold probabilities between 0 and 1.")
