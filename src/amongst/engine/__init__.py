@@ -1,0 +1,25 @@
+"""Training loops: one model, or a population."""
+
+from amongst.engine.data import Features, TrainingData, as_device, training_data
+from amongst.engine.order import batch_bounds, permutation, split_seed
+from amongst.engine.settings import SCHEDULES, Settings, learning_rate
+from amongst.engine.single import Training, Watch, predict_scores, run_epoch, start, train
+
+__all__ = [
+    "SCHEDULES",
+    "Features",
+    "Settings",
+    "Training",
+    "TrainingData",
+    "Watch",
+    "as_device",
+    "batch_bounds",
+    "learning_rate",
+    "permutation",
+    "predict_scores",
+    "run_epoch",
+    "split_seed",
+    "start",
+    "train",
+    "training_data",
+]

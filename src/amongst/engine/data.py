@@ -1,0 +1,144 @@
+"""Data that lives on the device: features as they came, scaled batch by batch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from amongst.candidates import CandidateSets
+from amongst.errors import InputError
+
+__all__ = ["Features", "TrainingData", "as_device", "training_data"]
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """n examples on a device, and the affine map to what the network sees: (x − shift) / scale.
+
+    uint8 images stay uint8 in memory; only a batch of them becomes floating point.
+
+    Parameters
+    ----------
+    values : shape (n, ...).
+    shift, scale : broadcast over one example; None for none.
+
+    Examples
+    --------
+    >>> pixels = Features(torch.tensor([[0, 255]], dtype=torch.uint8), scale=torch.tensor(255.0))
+    >>> pixels.batch(torch.tensor([0]))
+    tensor([[0., 1.]])
+    """
+
+    values: Tensor
+    shift: Tensor | None = None
+    scale: Tensor | None = None
+    dtype: torch.dtype = torch.float32
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the values are."""
+        return self.values.device
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of one example."""
+        return tuple(self.values.shape[1:])
+
+    def batch(self, rows: Tensor | slice) -> Tensor:
+        """What the network sees of these rows, floating point, shape (B, ...)."""
+        x = self.values[rows].to(self.dtype)
+        if self.shift is not None:
+            x = x - self.shift
+        return x if self.scale is None else x / self.scale
+
+    def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> Features:
+        """The same features on another device, or seen in another precision."""
+        dtype = dtype or self.dtype
+        keep = self.values.dtype if self.values.dtype == torch.uint8 else dtype
+        return Features(
+            self.values.to(device, keep),
+            None if self.shift is None else self.shift.to(device, dtype),
+            None if self.scale is None else self.scale.to(device, dtype),
+            dtype,
+        )
+
+    @classmethod
+    def of(cls, values: Any, shift: Any = None, scale: Any = None) -> Features:
+        """From arrays.
+
+        >>> Features.of(np.zeros((3, 2)), scale=2.0).values.dtype
+        torch.float32
+        """
+        array = np.asarray(values)
+        tensor = torch.from_numpy(
+            np.ascontiguousarray(array if array.dtype == np.uint8 else array.astype(np.float32))
+        )
+        return cls(tensor, _constant(shift), _constant(scale))
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingData:
+    """Features and candidate masks, row by row, on one device.
+
+    Parameters
+    ----------
+    features : n examples.
+    inside : bool, shape (n, K).
+    """
+
+    features: Features
+    inside: Tensor
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    @property
+    def n_classes(self) -> int:
+        """K."""
+        return self.inside.shape[1]
+
+
+def training_data(
+    features: Features, sets: CandidateSets, device: torch.device | str = "cpu"
+) -> TrainingData:
+    """Put features and candidate sets side by side on a device.
+
+    >>> from amongst import as_candidates
+    >>> len(training_data(Features.of(np.zeros((2, 3))), as_candidates([{0, 1}, {1}])))
+    2
+    """
+    if len(features) != len(sets):
+        raise InputError(
+            f"X has {len(features)} rows, but y has {len(sets)} candidate sets; they must agree."
+        )
+    return TrainingData(features.to(device), torch.from_numpy(sets.to_mask()).to(device))
+
+
+def as_device(device: str | torch.device) -> torch.device:
+    """A device that is there: ``"auto"`` means a GPU if there is one.
+
+    >>> as_device("cpu")
+    device(type='cpu')
+    """
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        chosen = torch.device(device)
+        torch.empty(0, device=chosen)
+    except (RuntimeError, AssertionError) as error:
+        raise InputError(
+            f"device={device!r} cannot be used here ({str(error).splitlines()[0]}). Use "
+            "device='cpu', or device='auto'."
+        ) from error
+    return chosen
+
+
+def _constant(value: Any) -> Tensor | None:
+    return None if value is None else torch.as_tensor(np.asarray(value, dtype=np.float32))

@@ -1,0 +1,258 @@
+"""The training loop for one model, in small steps: `train` → `run_epoch` → `step`."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+import torch
+from torch import Tensor, nn
+
+from amongst.engine.data import Features, TrainingData
+from amongst.engine.order import batch_bounds, permutation, split_seed
+from amongst.engine.settings import Settings, learning_rate
+from amongst.errors import DivergenceError, InputError
+from amongst.methods import Method
+from amongst.models import seeded
+
+__all__ = ["Training", "Watch", "predict_scores", "run_epoch", "start", "train"]
+
+EVALUATION_BATCH = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Watch:
+    """Something to measure after every epoch.
+
+    Parameters
+    ----------
+    name : the column of the history.
+    features : what to score.
+    measure : scores (n, K) → a scalar tensor, e.g. a function of `amongst.metrics`.
+    """
+
+    name: str
+    features: Features
+    measure: Callable[[Tensor], Tensor]
+
+
+@dataclass(eq=False)
+class Training:
+    """A training run at the end of some epoch: all that is needed to go on.
+
+    Attributes
+    ----------
+    model, optimizer : with their present values.
+    weights : the method's weights, shape (n, K), or None.
+    epoch : epochs done.
+    records : one dict for each epoch done.
+    """
+
+    model: nn.Module
+    optimizer: torch.optim.Optimizer
+    weights: Tensor | None
+    epoch: int = 0
+    records: list[dict[str, float]] = field(default_factory=list)
+
+    @property
+    def history(self) -> pd.DataFrame:
+        """One row for each epoch: epoch, lr, loss, covering rate, seconds, and what is watched."""
+        return pd.DataFrame(self.records)
+
+
+def train(
+    model: nn.Module,
+    data: TrainingData,
+    method: Method,
+    settings: Settings,
+    *,
+    watch: Sequence[Watch] = (),
+    training: Training | None = None,
+    on_epoch: Callable[[Training], None] | None = None,
+) -> Training:
+    """Train one model on candidate sets.
+
+    Parameters
+    ----------
+    model : maps a batch to scores (B, K); trained in place, on the device of the data.
+    data : features and candidate masks.
+    method, settings : what to minimise, and how.
+    watch : measured after every epoch.
+    training : an earlier state to go on from.
+    on_epoch : called after every epoch, e.g. to save a checkpoint or move a progress bar.
+
+    Returns
+    -------
+    Training
+        At its last epoch.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from amongst import as_candidates
+    >>> from amongst.engine import Features, training_data
+    >>> from amongst.methods import LW
+    >>> from amongst.models import build_model
+    >>> x = np.repeat(np.eye(3), 4, axis=0)
+    >>> data = training_data(Features.of(x), as_candidates([{0, 1}, {0}, {0, 2}, {0}] * 3))
+    >>> model = build_model("linear", (3,), 3, seed=0)
+    >>> run = train(model, data, LW(), Settings(epochs=3, batch_size=4))
+    >>> run.history.columns.tolist()
+    ['epoch', 'lr', 'loss', 'covering', 'seconds']
+    """
+    _check_batches(model, data, settings)
+    model.to(data.features.device)
+    state = training or start(model, data, method, settings)
+    while state.epoch < settings.epochs:
+        state.records.append(run_epoch(state, data, method, settings, watch))
+        state.epoch += 1
+        if on_epoch is not None:
+            on_epoch(state)
+    state.model.eval()
+    return state
+
+
+def start(model: nn.Module, data: TrainingData, method: Method, settings: Settings) -> Training:
+    """The state before the first epoch."""
+    weights = method.init(data.inside)
+    if weights is not None:
+        weights = weights.to(data.features.dtype)
+    return Training(model, _optimizer(model, settings), weights)
+
+
+def run_epoch(
+    state: Training,
+    data: TrainingData,
+    method: Method,
+    settings: Settings,
+    watch: Sequence[Watch] = (),
+) -> dict[str, float]:
+    """One pass over the rows, in this epoch's order; returns the epoch's record."""
+    began = time.perf_counter()
+    lr = learning_rate(settings, state.epoch)
+    for group in state.optimizer.param_groups:
+        group["lr"] = lr
+    state.model.train()
+    totals = torch.zeros(2, device=data.features.device, dtype=torch.float64)
+    with seeded(_dropout_seed(settings, state.epoch), data.features.device):
+        for rows in _batches(data, settings, state.epoch):
+            totals += step(state, data, rows, method, settings)
+    if method.when == "epoch":
+        _refresh_all(state, data, method, settings)
+    loss, covering = (totals / len(data)).tolist()
+    if not math.isfinite(loss):
+        raise DivergenceError(
+            f"the loss became {loss} in epoch {state.epoch + 1} at learning rate {lr:g} "
+            f"({method.name}, {settings.optimizer}). Try a learning rate of {lr / 10:g}, or scale "
+            "the features."
+        )
+    record = {"epoch": state.epoch + 1, "lr": lr, "loss": loss, "covering": covering}
+    record |= {
+        item.name: float(item.measure(predict_scores(state.model, item.features, settings)))
+        for item in watch
+    }
+    return record | {"seconds": time.perf_counter() - began}
+
+
+def step(
+    state: Training, data: TrainingData, rows: Tensor, method: Method, settings: Settings
+) -> Tensor:
+    """One optimiser step on these rows; returns (sum of losses, rows covered), shape (2,)."""
+    x, inside = data.features.batch(rows), data.inside[rows]
+    weights = None if state.weights is None else state.weights[rows]
+    with _autocast(x.device, settings):
+        scores = state.model(x)
+    scores = scores.to(data.features.dtype)
+    losses = method.loss(scores, inside, weights)
+    state.optimizer.zero_grad(set_to_none=True)
+    torch.autograd.backward(losses.mean())
+    state.optimizer.step()
+    with torch.no_grad():
+        _refresh_rows(state, x, scores.detach(), inside, rows, method, settings)
+        covered = inside.gather(-1, scores.argmax(-1, keepdim=True)).sum()
+        return torch.stack((losses.detach().sum(), covered)).double()
+
+
+@torch.no_grad()
+def predict_scores(
+    model: nn.Module, features: Features, settings: Settings | None = None
+) -> Tensor:
+    """Scores of all rows with the model in evaluation mode, shape (n, K).
+
+    >>> from amongst.models import build_model
+    >>> import numpy as np
+    >>> predict_scores(build_model("linear", (2,), 3, seed=0), Features.of(np.zeros((5, 2)))).shape
+    torch.Size([5, 3])
+    """
+    was_training = model.training
+    model.eval()
+    chunks = []
+    for a in range(0, len(features), EVALUATION_BATCH):
+        x = features.batch(slice(a, a + EVALUATION_BATCH))
+        with _autocast(x.device, settings):
+            chunks.append(model(x).to(features.dtype))
+    model.train(was_training)
+    return torch.cat(chunks)
+
+
+def _refresh_rows(
+    state: Training,
+    x: Tensor,
+    scores: Tensor,
+    inside: Tensor,
+    rows: Tensor,
+    method: Method,
+    settings: Settings,
+) -> None:
+    if state.weights is None or method.when not in ("same", "post"):
+        return
+    if method.when == "post":
+        with _autocast(x.device, settings):
+            scores = state.model(x).to(scores.dtype)
+    state.weights[rows] = method.update(scores, inside)
+
+
+def _refresh_all(state: Training, data: TrainingData, method: Method, settings: Settings) -> None:
+    scores = predict_scores(state.model, data.features, settings)
+    state.weights = method.update(scores, data.inside)
+
+
+def _batches(data: TrainingData, settings: Settings, epoch: int) -> Iterator[Tensor]:
+    order = permutation(split_seed(settings.seed)[1], epoch, len(data), data.features.device)
+    for a, b in batch_bounds(len(data), settings.batch_size):
+        yield order[a:b]
+
+
+def _dropout_seed(settings: Settings, epoch: int) -> int:
+    return (split_seed(settings.seed)[2] + epoch) % 2**63
+
+
+def _optimizer(model: nn.Module, settings: Settings) -> torch.optim.Optimizer:
+    kinds: dict[str, Callable[..., torch.optim.Optimizer]] = {
+        "sgd": lambda p, **k: torch.optim.SGD(p, momentum=settings.momentum, **k),
+        "adam": torch.optim.Adam,
+    }
+    make: Callable[..., torch.optim.Optimizer] = kinds[settings.optimizer]
+    return make(model.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
+
+
+def _autocast(device: torch.device, settings: Settings | None) -> AbstractContextManager[Any]:
+    if settings is not None and settings.precision == "bf16" and device.type == "cuda":
+        return torch.autocast("cuda", dtype=torch.bfloat16)
+    return nullcontext()
+
+
+def _check_batches(model: nn.Module, data: TrainingData, settings: Settings) -> None:
+    smallest = min(b - a for a, b in batch_bounds(len(data), settings.batch_size))
+    normalises = any(isinstance(m, nn.modules.batchnorm._BatchNorm) for m in model.modules())
+    if smallest < 2 and normalises:
+        raise InputError(
+            f"a batch of one row (n_samples={len(data)}, batch_size={settings.batch_size}) is too "
+            "small for batch normalisation, which needs two. Raise batch_size, add rows, or use "
+            "model='linear'."
+        )

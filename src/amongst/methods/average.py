@@ -1,0 +1,38 @@
+"""Average: the mean of ψ over the candidates (Jin & Ghahramani, 2002)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from torch import Tensor
+
+from amongst.losses import average
+from amongst.methods.base import Method
+from amongst.methods.proden import PRODEN
+
+__all__ = ["Average"]
+
+
+@dataclass(frozen=True)
+class Average(Method):
+    """The mean of ψ(g_z) over z ∈ s: every candidate counts alike.
+
+    Examples
+    --------
+    >>> import torch
+    >>> Average().loss(torch.zeros(1, 3), torch.tensor([[True, True, False]]), None)
+    tensor([1.0986])
+    """
+
+    name: ClassVar[str] = "average"
+    title: ClassVar[str] = "Average"
+    reference: ClassVar[str] = "Jin & Ghahramani, Learning with Multiple Labels, 2002"
+    grid: ClassVar[Mapping[str, tuple[Any, ...]]] = PRODEN.grid
+
+    psi: str = "cross_entropy"
+
+    def loss(self, scores: Tensor, inside: Tensor, weights: Tensor | None) -> Tensor:
+        """The pure function of that name."""
+        return average(scores, inside, self.psi)

@@ -1,0 +1,62 @@
+"""What a method is: starting weights, a loss, and new weights from scores. Nothing more.
+
+The engine owns the network, the optimiser and the loop; a method only declares when its weights
+change (`refresh`) and computes on the last axis, so that it serves one model and a population.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from torch import Tensor
+
+__all__ = ["Method", "Optimizer", "Refresh"]
+
+Refresh = Literal["never", "same", "post", "epoch"]
+"""When weights change: never; from the pass that gave the loss; from a second pass after the
+optimiser's step; or once an epoch, for all rows."""
+
+Optimizer = Literal["sgd", "adam"]
+
+
+@dataclass(frozen=True)
+class Method(ABC):
+    """A partial-label method, as a value.
+
+    A subclass is a frozen dataclass of hyper-parameters. Those named in `leaves` may also be
+    tensors that broadcast over the leading axes: this is how a population mixes them.
+
+    Attributes
+    ----------
+    name, title : for options, and for people.
+    optimizer, momentum : what the paper trains it with.
+    grid : the paper's search space.
+    leaves : hyper-parameters that may be tensors.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    reference: ClassVar[str]
+    optimizer: ClassVar[Optimizer] = "sgd"
+    grid: ClassVar[Mapping[str, tuple[Any, ...]]]
+    leaves: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def when(self) -> Refresh:
+        """When the weights change."""
+        return "never"
+
+    def init(self, inside: Tensor) -> Tensor | None:
+        """The weights before the first step, shape (..., K), or None for a method without any."""
+        return None
+
+    @abstractmethod
+    def loss(self, scores: Tensor, inside: Tensor, weights: Tensor | None) -> Tensor:
+        """One value a row: (..., K) → (...)."""
+
+    def update(self, scores: Tensor, inside: Tensor) -> Tensor:
+        """The weights that these scores ask for, shape (..., K)."""
+        raise NotImplementedError(f"{self.name} has no weights")

@@ -1,0 +1,46 @@
+"""CLPL: candidates against non-candidates (Cour et al., JMLR 2011), in both forms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from torch import Tensor
+
+from amongst.checks import check_choice
+from amongst.losses import clpl, clpl_mean
+from amongst.methods.base import Method
+from amongst.methods.proden import PRODEN
+
+__all__ = ["CLPL"]
+
+
+@dataclass(frozen=True)
+class CLPL(Method):
+    """ψ(max_{z∈s} g_z) + Σ_{z∉s} ψ(−g_z), or with ``form="mean"`` ψ of the mean score over s.
+
+    The first is how the LW paper writes it; the second is Cour's own, which is convex.
+
+    Examples
+    --------
+    >>> import torch
+    >>> CLPL().loss(torch.zeros(1, 3), torch.tensor([[True, True, False]]), None)
+    tensor([2.])
+    """
+
+    name: ClassVar[str] = "clpl"
+    title: ClassVar[str] = "CLPL"
+    reference: ClassVar[str] = "Cour et al., Learning from Partial Labels, JMLR 2011"
+    grid: ClassVar[Mapping[str, tuple[Any, ...]]] = PRODEN.grid
+
+    psi: str = "squared_hinge"
+    form: str = "max"
+
+    def __post_init__(self) -> None:
+        check_choice("form", self.form, ("max", "mean"))
+
+    def loss(self, scores: Tensor, inside: Tensor, weights: Tensor | None) -> Tensor:
+        """The form that was asked for."""
+        function = clpl if self.form == "max" else clpl_mean
+        return function(scores, inside, self.psi)

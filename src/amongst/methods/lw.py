@@ -1,0 +1,89 @@
+"""LW: the Leveraged Weighted loss (Wen et al., ICML 2021)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+from torch import Tensor
+
+from amongst.checks import check_choice
+from amongst.errors import InputError
+from amongst.losses import (
+    get_psi,
+    initial_weights,
+    leveraged_weighted,
+    leveraged_weights,
+)
+from amongst.methods.base import Method, Refresh
+
+__all__ = ["LW"]
+
+
+@dataclass(frozen=True)
+class LW(Method):
+    """α Σ_{z∈s} w_z ψ(g_z) + β Σ_{z∉s} w_z ψ(−g_z), w from the scores on either side of s.
+
+    Parameters
+    ----------
+    psi : name of a trainable binary loss.
+    beta, alpha : ≥ 0.
+    initial : ``"paper"`` (1/|s|, 1/(K−|s|)) or ``"official"`` (1/K).
+    refresh : ``"same"``, ``"post"`` or ``"epoch"``; see `Refresh`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> method = LW(psi="sigmoid", beta=2.0)
+    >>> inside = torch.tensor([[True, True, False]])
+    >>> method.loss(torch.tensor([[2.0, 0.0, -2.0]]), inside, method.init(inside))
+    tensor([0.5480])
+    """
+
+    name: ClassVar[str] = "lw"
+    title: ClassVar[str] = "LW"
+    reference: ClassVar[str] = "Wen et al., Leveraged Weighted Loss, ICML 2021"
+    grid: ClassVar[Mapping[str, tuple[Any, ...]]] = MappingProxyType(
+        {
+            "lr": (0.001, 0.005, 0.01, 0.05, 0.1),
+            "weight_decay": (1e-6, 1e-5, 1e-4, 1e-3, 1e-2),
+            "beta": (1.0, 2.0),
+        }
+    )
+    leaves: ClassVar[tuple[str, ...]] = ("beta", "alpha")
+
+    psi: str = "cross_entropy"
+    beta: float | Tensor = 1.0
+    alpha: float | Tensor = 1.0
+    initial: str = "paper"
+    refresh: Refresh = "same"
+
+    def __post_init__(self) -> None:
+        check_choice("initial", self.initial, ("paper", "official"))
+        check_choice("refresh", self.refresh, ("same", "post", "epoch"))
+        if not get_psi(self.psi).trainable:
+            raise InputError(f"psi={self.psi!r} is for evaluation only: it has no gradient.")
+        for name in ("beta", "alpha"):
+            value = getattr(self, name)
+            if not isinstance(value, Tensor) and not value >= 0:
+                raise InputError(f"{name}={value!r} must be a number of at least 0.")
+
+    @property
+    def when(self) -> Refresh:
+        """As the parameter `refresh` says."""
+        return self.refresh
+
+    def init(self, inside: Tensor) -> Tensor:
+        """Starting weights by the rule `initial`."""
+        return initial_weights(inside, self.initial)
+
+    def loss(self, scores: Tensor, inside: Tensor, weights: Tensor | None) -> Tensor:
+        """Eq. (3) of the paper."""
+        assert weights is not None
+        return leveraged_weighted(scores, inside, weights, self.psi, self.beta, self.alpha)
+
+    def update(self, scores: Tensor, inside: Tensor) -> Tensor:
+        """Eqs. (11) and (12) of the paper."""
+        return leveraged_weights(scores, inside)

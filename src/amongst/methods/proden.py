@@ -1,0 +1,56 @@
+"""PRODEN: progressive identification (Lv et al., ICML 2020)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+from torch import Tensor
+
+from amongst.losses import candidate_weights, initial_weights, weighted_cross_entropy
+from amongst.methods.base import Method, Refresh
+
+__all__ = ["PRODEN"]
+
+
+@dataclass(frozen=True)
+class PRODEN(Method):
+    """−Σ_{z∈s} c_z log p_z, with c from the pass that gave the row's last loss.
+
+    Examples
+    --------
+    >>> import torch
+    >>> method, inside = PRODEN(), torch.tensor([[True, True, False]])
+    >>> method.loss(torch.zeros(1, 3), inside, method.init(inside))
+    tensor([1.0986])
+    """
+
+    name: ClassVar[str] = "proden"
+    title: ClassVar[str] = "PRODEN"
+    reference: ClassVar[str] = "Lv et al., Progressive Identification of True Labels, ICML 2020"
+    grid: ClassVar[Mapping[str, tuple[Any, ...]]] = MappingProxyType(
+        {
+            "lr": (1e-5, 1e-4, 1e-3, 1e-2, 1e-1),
+            "weight_decay": (1e-6, 1e-5, 1e-4, 1e-3, 1e-2),
+        }
+    )
+
+    @property
+    def when(self) -> Refresh:
+        """From the pass that gave the loss."""
+        return "same"
+
+    def init(self, inside: Tensor) -> Tensor:
+        """1/|s| on candidates."""
+        return initial_weights(inside) * inside
+
+    def loss(self, scores: Tensor, inside: Tensor, weights: Tensor | None) -> Tensor:
+        """−Σ_{z∈s} c_z log p_z."""
+        assert weights is not None
+        return weighted_cross_entropy(scores, inside, weights)
+
+    def update(self, scores: Tensor, inside: Tensor) -> Tensor:
+        """softmax(g) renormalised on s."""
+        return candidate_weights(scores, inside)

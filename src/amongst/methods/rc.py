@@ -1,0 +1,60 @@
+"""RC: the risk-consistent method (Feng et al., NeurIPS 2020)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+from torch import Tensor
+
+from amongst.losses import candidate_weights, initial_weights, weighted_cross_entropy
+from amongst.methods.base import Method, Optimizer, Refresh
+
+__all__ = ["ADAM_GRID", "RC"]
+
+ADAM_GRID: Mapping[str, tuple[Any, ...]] = MappingProxyType(
+    {
+        "lr": (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1),
+        "weight_decay": (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1),
+    }
+)
+"""The paper's grid for RC and CC."""
+
+
+@dataclass(frozen=True)
+class RC(Method):
+    """−Σ_{z∈s} c_z log p_z, with c from a second pass after the optimiser's step.
+
+    Examples
+    --------
+    >>> import torch
+    >>> method, inside = RC(), torch.tensor([[True, True, False]])
+    >>> method.update(torch.tensor([[0.0, 0.0, 9.0]]), inside)
+    tensor([[0.5000, 0.5000, 0.0000]])
+    """
+
+    name: ClassVar[str] = "rc"
+    title: ClassVar[str] = "RC"
+    reference: ClassVar[str] = "Feng et al., Provably Consistent Partial-Label Learning, 2020"
+    optimizer: ClassVar[Optimizer] = "adam"
+    grid: ClassVar[Mapping[str, tuple[Any, ...]]] = ADAM_GRID
+
+    @property
+    def when(self) -> Refresh:
+        """From a second pass after the step."""
+        return "post"
+
+    def init(self, inside: Tensor) -> Tensor:
+        """1/|s| on candidates."""
+        return initial_weights(inside) * inside
+
+    def loss(self, scores: Tensor, inside: Tensor, weights: Tensor | None) -> Tensor:
+        """−Σ_{z∈s} c_z log p_z."""
+        assert weights is not None
+        return weighted_cross_entropy(scores, inside, weights)
+
+    def update(self, scores: Tensor, inside: Tensor) -> Tensor:
+        """softmax(g) renormalised on s."""
+        return candidate_weights(scores, inside)

@@ -1,0 +1,45 @@
+"""How good scores are: against true labels, or against candidate sets alone.
+
+Pure functions on tensors: scores of shape (..., n, K), labels (n,) or inside (n, K); the result has
+shape (...), so that one function serves one model and a population.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+__all__ = ["accuracy", "approximated_accuracy", "covering_rate"]
+
+
+def accuracy(scores: Tensor, labels: Tensor) -> Tensor:
+    """Share of rows whose highest score is the true label's: mean of [argmax g = y].
+
+    >>> import torch
+    >>> accuracy(torch.eye(3), torch.tensor([0, 1, 1]))
+    tensor(0.6667)
+    """
+    return (scores.argmax(-1) == labels).float().mean(-1)
+
+
+def covering_rate(scores: Tensor, inside: Tensor) -> Tensor:
+    """Share of rows whose prediction is one of their candidates: mean of [argmax g ∈ s].
+
+    >>> import torch
+    >>> covering_rate(torch.eye(2), torch.tensor([[True, True], [True, False]]))
+    tensor(0.5000)
+    """
+    covered = inside.expand_as(scores).gather(-1, scores.argmax(-1, keepdim=True))
+    return covered.squeeze(-1).float().mean(-1)
+
+
+def approximated_accuracy(scores: Tensor, inside: Tensor) -> Tensor:
+    """Mean of p_ŷ / Σ_{z∈s} p_z for the predicted ŷ, 0 where ŷ ∉ s: a guess at the accuracy.
+
+    >>> import torch
+    >>> approximated_accuracy(torch.zeros(1, 4), torch.tensor([[True, True, False, False]]))
+    tensor(0.5000)
+    """
+    p = scores.softmax(-1) * inside
+    predicted = scores.argmax(-1, keepdim=True)
+    share = p.gather(-1, predicted).squeeze(-1) / p.sum(-1).clamp(min=1e-30)
+    return share.float().mean(-1)

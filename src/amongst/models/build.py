@@ -1,0 +1,78 @@
+"""From a name, a factory or a module to a fresh network with seeded initial weights."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import MappingProxyType
+from typing import Any
+
+import torch
+from torch import nn
+
+from amongst.checks import check_choice
+from amongst.errors import InputError
+from amongst.models.networks import MLP, ConvNet, Linear
+
+__all__ = ["MODELS", "ModelSpec", "build_model", "seeded"]
+
+ModelSpec = str | nn.Module | Callable[[tuple[int, ...], int], nn.Module]
+
+MODELS = MappingProxyType({"linear": Linear, "mlp": MLP, "convnet": ConvNet})
+"""The networks of the paper by name."""
+
+
+@contextmanager
+def seeded(seed: int, device: torch.device | str = "cpu") -> Iterator[None]:
+    """Torch's generators seeded inside, and as they were outside.
+
+    >>> with seeded(0): a = torch.rand(1)
+    >>> with seeded(0): b = torch.rand(1)
+    >>> bool(a == b)
+    True
+    """
+    cuda = [torch.device(device)] if torch.device(device).type == "cuda" else []
+    with torch.random.fork_rng(devices=cuda):
+        torch.default_generator.manual_seed(seed)
+        for gpu in cuda:
+            with torch.cuda.device(gpu):
+                torch.cuda.manual_seed(seed)
+        yield
+
+
+def build_model(
+    spec: ModelSpec, in_shape: Sequence[int], n_classes: int, seed: int, **options: Any
+) -> nn.Module:
+    """A new network that maps a batch of shape (B, *in_shape) to scores (B, K).
+
+    Parameters
+    ----------
+    spec : ``"linear"``, ``"mlp"``, ``"convnet"``; a callable ``(in_shape, n_classes) -> Module``;
+        or a module, which is copied with the weights it has.
+    in_shape : shape of one example.
+    n_classes : K.
+    seed : of the initial weights.
+    options : for a named network, e.g. ``widths=(64, 64)`` for the MLP.
+
+    Examples
+    --------
+    >>> model = build_model("mlp", (4,), 3, seed=0, widths=(8,))
+    >>> model(torch.zeros(2, 4)).shape
+    torch.Size([2, 3])
+    """
+    shape = tuple(in_shape)
+    if isinstance(spec, nn.Module):
+        return copy.deepcopy(spec)
+    if callable(spec):
+        with seeded(seed):
+            return spec(shape, n_classes)
+    name = check_choice("model", spec, MODELS)
+    if name == "convnet" and (len(shape) != 3 or min(shape[1:]) < 28):
+        raise InputError(
+            f"model='convnet' needs images of shape (channels, height, width), at least 28 pixels "
+            f"a side, but one example has shape {shape}. Use model='mlp', or reshape X."
+        )
+    with seeded(seed):
+        model: nn.Module = MODELS[name](shape, n_classes, **options)
+        return model
