@@ -1,0 +1,77 @@
+"""Files of named arrays (NPZ): which array is what, and one clear line where it is not there."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from amongst.checks import near_matches
+from amongst.errors import FileFormatError, InputError
+
+__all__ = ["as_float", "feature_array", "named_array", "read_npz"]
+
+FEATURE_NAMES = ("X", "x", "features", "data")
+
+
+def read_npz(path: Path) -> dict[str, npt.NDArray[Any]]:
+    """Every array of an `.npz` file, by name. Arrays of Python objects (pickles) are refused."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except (zipfile.BadZipFile, EOFError, OSError, AttributeError, ValueError) as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        if "allow_pickle" in reason:
+            reason = (
+                "it holds Python objects, which are not read for safety; keep candidate sets as a "
+                "0/1 matrix n × K, or as strings such as 'a|b'"
+            )
+        raise FileFormatError(f"{path} cannot be read as NPZ: {reason}.") from error
+
+
+def named_array(path: Path, arrays: dict[str, Any], argument: str, key: str) -> Any:
+    """The array called `key`, or an error with what there is."""
+    if key in arrays:
+        return arrays[key]
+    near = near_matches(key, arrays)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    raise InputError(
+        f"{argument}={key!r} is not in {path}; it holds: {', '.join(sorted(arrays))}.{hint}"
+    )
+
+
+def feature_array(
+    path: Path, arrays: dict[str, Any], key: str | None, taken: Collection[str]
+) -> npt.NDArray[Any]:
+    """The features, shape (n, d): named, or called X, x, features or data, or the only one left."""
+    free = [name for name in arrays if name not in taken]
+    if key is None:
+        known = [name for name in FEATURE_NAMES if name in free]
+        choice = known[:1] or (free if len(free) == 1 else [])
+        if not choice:
+            there = ", ".join(sorted(arrays)) or "nothing"
+            raise InputError(f"which array of {path} holds the features? Pass features=…: {there}.")
+        key = choice[0]
+    found = np.asarray(named_array(path, arrays, "features", key))
+    if found.ndim < 2 or found.dtype.kind not in "biuf":
+        raise InputError(
+            f"features={key!r} of {path} has shape {found.shape} and type {found.dtype}; it must "
+            "be numeric with one row for each example."
+        )
+    return as_float(found.reshape(len(found), -1))
+
+
+def as_float(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Floats as they are; bytes and half floats as float32, which holds them; else float64.
+
+    >>> as_float(np.array([[1, 2]], dtype=np.uint8)).dtype
+    dtype('float32')
+    """
+    if values.dtype in (np.float32, np.float64):
+        return values
+    small = values.dtype.kind == "b" or values.dtype in (np.uint8, np.int8, np.float16)
+    return values.astype(np.float32 if small else np.float64)

@@ -1,0 +1,118 @@
+"""Files with named columns (CSV, Parquet) as data frames, with one clear line where they are bad."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from collections.abc import Collection
+from pathlib import Path
+from typing import IO
+
+import pandas as pd
+
+from amongst.errors import DataNotFoundError, FileFormatError, InputError
+from amongst.optional import optional_import
+
+__all__ = ["existing_file", "read_csv_frame", "read_parquet_frame"]
+
+MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "-nan", "null", "NULL", "None", "<NA>")
+
+
+def existing_file(path: str | Path) -> Path:
+    """The path, if a file is there.
+
+    >>> existing_file("no_such.csv")
+    Traceback (most recent call last):
+    amongst.errors.DataNotFoundError: no_such.csv does not exist; check the spelling and the folder.
+    """
+    found = Path(path)
+    if found.is_dir():
+        raise InputError(f"{found} is a folder; give a file, or use load_image_folder for images.")
+    if not found.is_file():
+        raise DataNotFoundError(f"{found} does not exist; check the spelling and the folder.")
+    if found.stat().st_size == 0:
+        raise FileFormatError(f"{found} is empty (0 bytes); write the table again.")
+    return found
+
+
+def read_csv_frame(path: Path, *, text: Collection[str], answers: Collection[str]) -> pd.DataFrame:
+    """A CSV or TSV file (also gzipped) with a header line.
+
+    Parameters
+    ----------
+    path : file; the delimiter is found in the header: comma, semicolon or tab.
+    text : columns that hold labels: kept as strings, only an empty cell is missing.
+    answers : columns that hold annotators' answers: kept as strings, ``NA`` and the like missing.
+    """
+    try:
+        header, delimiter = _header(path)
+        labels = {*text, *answers}
+        return pd.read_csv(
+            path,
+            sep=delimiter,
+            encoding="utf-8-sig",
+            dtype={name: str for name in header if name in labels},
+            keep_default_na=False,
+            na_values={name: [""] if name in text else list(MISSING) for name in header},
+            index_col=False,
+            low_memory=False,
+        )
+    except UnicodeDecodeError as error:
+        raise FileFormatError(
+            f"{path} is not UTF-8 text (byte {error.start}); save it again as UTF-8."
+        ) from error
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, csv.Error, OSError, EOFError) as error:
+        reason = " ".join(str(error).split())
+        raise FileFormatError(f"{path} cannot be read as CSV: {reason}.") from error
+
+
+def read_parquet_frame(path: Path) -> pd.DataFrame:
+    """A Parquet file; categories become plain values."""
+    pyarrow = optional_import("pyarrow", extra="data", purpose="reading Parquet files")
+    parquet = optional_import("pyarrow.parquet", extra="data", purpose="reading Parquet files")
+    try:
+        frame = parquet.read_table(path).to_pandas()
+    except (pyarrow.ArrowException, OSError) as error:
+        reason = " ".join(str(error).split())
+        raise FileFormatError(f"{path} cannot be read as Parquet: {reason}") from error
+    frame.columns = frame.columns.map(str)
+    for name in frame.columns[frame.dtypes == "category"]:
+        frame[name] = frame[name].astype(frame[name].cat.categories.dtype)
+    return frame
+
+
+def _header(path: Path) -> tuple[list[str], str]:
+    """Column names and delimiter, from the first line."""
+    with _open_text(path) as lines:
+        first = lines.readline()
+    delimiter = max(",;\t", key=first.count) if path.suffix != ".tsv" else "\t"
+    names = next(csv.reader([first], delimiter=delimiter), [])
+    _check_names(path, names)
+    return names, delimiter
+
+
+def _open_text(path: Path) -> IO[str]:
+    if path.suffix == ".gz":
+        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
+    return path.open(encoding="utf-8-sig", newline="")
+
+
+def _check_names(path: Path, names: list[str]) -> None:
+    if not any(name.strip() for name in names):
+        raise FileFormatError(f"{path} has an empty first line; the first line names the columns.")
+    if all(_is_number(name) for name in names) and names != [str(i) for i in range(len(names))]:
+        raise FileFormatError(
+            f"{path} starts with numbers ({names[0]}, …); the first line must name the columns. "
+            "Add such a line."
+        )
+    twice = [name for name in names if names.count(name) > 1] if len({*names}) < len(names) else []
+    if twice:
+        raise FileFormatError(f"{path} has two columns named {twice[0]!r}; rename one of them.")
+
+
+def _is_number(name: str) -> bool:
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True
