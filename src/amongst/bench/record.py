@@ -1,0 +1,217 @@
+"""What a trial is, and what came out of it: frozen values that travel, compare and serialise."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from amongst.errors import InputError
+
+__all__ = ["KEY_VERSION", "Record", "Scalar", "Trial", "canonical_json", "now"]
+
+Scalar = str | int | float | bool
+
+KEY_VERSION = 1
+"""Part of every key: it grows when the same settings begin to give other numbers."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One training run that a plan asks for: everything that changes its answer, nothing else.
+
+    Never a path, a device, or a number of workers.
+
+    Parameters
+    ----------
+    dataset : name in the catalogue, e.g. ``"mnist"``.
+    condition : how candidate sets arise: ``"q=0.1"``, ``"case 1"``, ``"real"``.
+    method : registry label: ``"lw-sigmoid"``, ``"lw-cross_entropy"``, ``"rc"``, ``"ipal"``, …
+    model : ``"linear"``, ``"mlp"``, ``"convnet"``; ``"-"`` for a method without a network.
+    seed : of the candidate sets, the split, the initial weights and the batches.
+    fold : of the cross-validation, or None where the data has a test part of its own.
+    settings : lr, weight_decay, beta, epochs, …; an entry that is None is left out.
+    data_digest : sha256 of the data; the empty string in a plan that has not seen its data yet.
+
+    Examples
+    --------
+    >>> trial = Trial("digits", "q=0.1", "lw-sigmoid", "mlp", seed=0, settings={"lr": 0.1})
+    >>> trial.key == Trial("digits", "q=0.1", "lw-sigmoid", "mlp", 0, settings={"lr": 0.10}).key
+    True
+    >>> trial.with_data("5f0c").key == trial.key
+    False
+    """
+
+    dataset: str
+    condition: str
+    method: str
+    model: str
+    seed: int
+    fold: int | None = None
+    settings: Mapping[str, Scalar] = field(default_factory=dict)
+    data_digest: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "settings", _plain(self.settings))
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    @cached_property
+    def key(self) -> str:
+        """sha256 of the canonical JSON of all fields, 64 hex digits."""
+        text = canonical_json({"key_version": KEY_VERSION} | self.to_dict())
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {
+            "dataset": self.dataset,
+            "condition": self.condition,
+            "method": self.method,
+            "model": self.model,
+            "seed": self.seed,
+            "fold": self.fold,
+            "settings": dict(self.settings),
+            "data_digest": self.data_digest,
+        }
+
+    def with_data(self, digest: str) -> Trial:
+        """The same trial on data that has been seen: its digest enters the key."""
+        return replace(self, data_digest=digest)
+
+
+@dataclass(frozen=True)
+class Record:
+    """What came out of a trial.
+
+    Parameters
+    ----------
+    trial : with its data digest.
+    metrics : shares in [0, 1]: ``accuracy_final``, ``accuracy_last10`` (test rows, true labels);
+        ``covering_val``, ``approximated_val`` (held-out rows, candidate sets only);
+        ``accuracy_val`` (the oracle's, held-out rows with true labels); and others by name.
+    curves : one value for each epoch, single precision: ``loss``, ``accuracy_test``, ….
+    seconds : wall time of the trial; its share, where a population trained it.
+    device, engine : where, and by which executor.
+    versions : of the packages that computed it.
+    revision : git revision of the package, or the empty string.
+    created : ISO 8601, UTC.
+    error : the message of a trial that ended in an error of training (it diverged), else empty.
+
+    Examples
+    --------
+    >>> trial = Trial("digits", "q=0.1", "rc", "mlp", seed=0)
+    >>> record = Record(trial, metrics={"accuracy_final": 0.97}, curves={"loss": (0.5, 0.25)})
+    >>> Record.from_dict(record.to_dict()) == record
+    True
+    """
+
+    trial: Trial
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    curves: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    seconds: float = 0.0
+    device: str = "cpu"
+    engine: str = "local"
+    versions: Mapping[str, str] = field(default_factory=dict)
+    revision: str = ""
+    created: str = ""
+    error: str = ""
+
+    def __post_init__(self) -> None:
+        metrics = {name: float(value) for name, value in sorted(self.metrics.items())}
+        curves = {name: _single(values) for name, values in sorted(self.curves.items())}
+        object.__setattr__(self, "metrics", metrics)
+        object.__setattr__(self, "curves", curves)
+        object.__setattr__(self, "versions", dict(sorted(self.versions.items())))
+
+    def __hash__(self) -> int:
+        return hash((self.key, self.created))
+
+    @property
+    def key(self) -> str:
+        """The trial's key."""
+        return self.trial.key
+
+    @property
+    def data_digest(self) -> str:
+        """The digest of the data that was used."""
+        return self.trial.data_digest
+
+    @property
+    def failed(self) -> bool:
+        """Whether training ended in an error."""
+        return bool(self.error)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {
+            "trial": self.trial.to_dict(),
+            "metrics": dict(self.metrics),
+            "curves": {name: list(values) for name, values in self.curves.items()},
+            "seconds": self.seconds,
+            "device": self.device,
+            "engine": self.engine,
+            "versions": dict(self.versions),
+            "revision": self.revision,
+            "created": self.created,
+            "error": self.error,
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Record:
+        """The inverse of `to_dict`."""
+        trial = Trial(**values["trial"])
+        curves = {name: tuple(curve) for name, curve in values["curves"].items()}
+        return cls(**(dict(values) | {"trial": trial, "curves": curves}))
+
+
+def canonical_json(value: Any) -> str:
+    """One text for one value: sorted names, no spaces, 1.0 written as 1.
+
+    >>> canonical_json({"b": 1.0, "a": [0.10, True]})
+    '{"a":[0.1,true],"b":1}'
+    """
+    return json.dumps(_canonical(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def now() -> str:
+    """The present moment, ISO 8601, UTC, to the second."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+def _canonical(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(name): _canonical(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_canonical(item) for item in value]
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
+
+
+def _plain(settings: Mapping[str, Any]) -> dict[str, Scalar]:
+    """Python scalars in order of name; None means absent."""
+    plain = {}
+    for name, value in sorted(settings.items()):
+        item = value.item() if isinstance(value, np.generic) else value
+        if item is None:
+            continue
+        if not isinstance(item, Scalar) or (isinstance(item, float) and not math.isfinite(item)):
+            raise InputError(
+                f"settings[{name!r}]={value!r} must be a text, a truth value or a finite number."
+            )
+        plain[name] = item
+    return plain
+
+
+def _single(values: Any) -> tuple[float, ...]:
+    """Rounded to single precision, so that a record equals itself after it was stored."""
+    return tuple(np.asarray(values, dtype=np.float32).astype(np.float64).tolist())
