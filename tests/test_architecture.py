@@ -11,7 +11,7 @@ import amongst
 
 SOURCE = Path(amongst.__file__).parent
 FLOORS = (
-    ("errors", "checks", "rng", "optional"),
+    ("errors", "checks", "rng", "optional", "archive"),
     ("candidates", "models", "stats"),
     ("losses", "datasets", "metrics"),
     ("theory",),

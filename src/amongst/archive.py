@@ -1,0 +1,93 @@
+"""Arrays and facts in one file: safetensors with JSON beside them; no pickle, nothing executed.
+
+A digest over all of it is kept in the header, so a tampered or truncated file is refused. Files
+appear whole or not at all: they are written beside their place and then renamed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from amongst.errors import DataNotFoundError, FileFormatError, InputError
+
+__all__ = ["Arrays", "read_archive", "write_archive", "write_atomically"]
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+FORMAT = "amongst-1"
+
+
+def write_archive(path: str | os.PathLike[str], arrays: Arrays, facts: Mapping[str, Any]) -> None:
+    """Write arrays and JSON-ready facts to `path`, atomically.
+
+    >>> folder = tempfile.mkdtemp()
+    >>> write_archive(f"{folder}/a", {"w": np.eye(2)}, {"kind": "example"})
+    >>> arrays, facts = read_archive(f"{folder}/a")
+    >>> facts["kind"], arrays["w"].shape
+    ('example', (2, 2))
+    """
+    try:
+        text = json.dumps(facts, sort_keys=True, allow_nan=True)
+    except TypeError as error:
+        raise InputError(f"this cannot be saved without pickle: {error}.") from error
+    whole = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    header = {"format": FORMAT, "facts": text, "digest": _digest(whole, text)}
+    write_atomically(path, save(whole, header))
+
+
+def read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, npt.NDArray[Any]], Any]:
+    """Read what `write_archive` wrote; a damaged or foreign file is refused."""
+    if not Path(path).is_file():
+        raise DataNotFoundError(f"there is no file {os.fspath(path)!r}.")
+    try:
+        with safe_open(os.fspath(path), framework="numpy") as file:
+            header = file.metadata() or {}
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError, ValueError, KeyError) as error:
+        raise FileFormatError(
+            f"{os.fspath(path)!r} is not a file of amongst, or it is truncated ({error})."
+        ) from error
+    if header.get("format") != FORMAT:
+        raise FileFormatError(f"{os.fspath(path)!r} was not written by amongst ({FORMAT}).")
+    if header.get("digest") != _digest(arrays, header.get("facts", "")):
+        raise FileFormatError(
+            f"{os.fspath(path)!r} does not match its own checksum: it was damaged or changed. "
+            "Save it again from its source."
+        )
+    return arrays, json.loads(header["facts"])
+
+
+def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write beside `path`, then rename: other readers see the old file or the whole new one."""
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise InputError(f"the folder {str(target.parent)!r} does not exist; make it first.")
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _digest(arrays: Arrays, text: str) -> str:
+    digest = hashlib.sha256(text.encode())
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(f"{name}{array.dtype.str}{array.shape}".encode())
+        digest.update(array.data if array.size else b"")
+    return digest.hexdigest()

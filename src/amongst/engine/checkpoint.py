@@ -1,0 +1,153 @@
+"""Checkpoints: a training run as it was at the end of an epoch, in memory and on disk.
+
+Resuming gives the numbers of the undisturbed run, bit for bit on a CPU, because the order of rows
+and dropout depend on (seed, epoch) only.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from amongst.archive import read_archive, write_archive
+from amongst.engine.data import TrainingData
+from amongst.engine.settings import Settings
+from amongst.engine.single import Training
+from amongst.errors import InputError
+from amongst.methods import Method
+
+__all__ = ["Keeper", "fingerprint", "load_checkpoint", "save_checkpoint"]
+
+
+class Keeper:
+    """Keeps the last finished epoch, in memory always and on disk every few seconds.
+
+    Use it as `on_epoch` of `train`; after an interruption `restore` puts the run back to the end
+    of its last finished epoch.
+
+    Parameters
+    ----------
+    path : the checkpoint file, or None for memory only.
+    mark : what `fingerprint` gave; a checkpoint of another run is refused.
+    every : seconds between writes.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str] | None = None, mark: str = "", every: float = 2.0
+    ) -> None:
+        self.path = None if path is None else Path(path)
+        self.mark = mark
+        self.every = every
+        self._written = time.monotonic()
+        self._last: dict[str, Any] | None = None
+
+    def __call__(self, state: Training) -> None:
+        """Keep this epoch."""
+        self._last = copy.deepcopy(_parts(state))
+        if self.path is not None and time.monotonic() - self._written >= self.every:
+            self.write(state)
+
+    def write(self, state: Training) -> None:
+        """Write the run to disk now."""
+        if self.path is not None:
+            save_checkpoint(self.path, state, self.mark)
+            self._written = time.monotonic()
+
+    def restore(self, state: Training) -> bool:
+        """Put `state` back to its last finished epoch; False if none was finished."""
+        if self._last is None:
+            return False
+        _install(state, self._last)
+        return True
+
+
+def fingerprint(data: TrainingData, method: Method, settings: Settings) -> str:
+    """A digest of what a run depends on, the number of epochs excepted.
+
+    >>> import numpy as np
+    >>> from amongst import as_candidates
+    >>> from amongst.engine import Features, training_data
+    >>> from amongst.methods import CC
+    >>> data = training_data(Features.of(np.eye(2)), as_candidates([0, 1]))
+    >>> a = fingerprint(data, CC(), Settings(epochs=5))
+    >>> a == fingerprint(data, CC(), Settings(epochs=9)), a == fingerprint(data, CC(), Settings(lr=1.0))
+    (True, False)
+    """
+    facts = {name: value for name, value in settings.to_dict().items() if name != "epochs"}
+    digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
+    digest.update(repr(method).encode())
+    for tensor in (data.features.values, data.inside, data.features.shift, data.features.scale):
+        if tensor is not None:
+            digest.update(np.ascontiguousarray(tensor.cpu().numpy()).tobytes())
+    return digest.hexdigest()
+
+
+def save_checkpoint(path: str | os.PathLike[str], state: Training, mark: str = "") -> None:
+    """Write a run to `path`, atomically."""
+    parts = _parts(state)
+    arrays = {f"model/{name}": _array(value) for name, value in parts["model"].items()}
+    for number, slots in parts["optimizer"]["state"].items():
+        arrays |= {f"optimizer/{number}/{name}": _array(value) for name, value in slots.items()}
+    if parts["weights"] is not None:
+        arrays["weights"] = _array(parts["weights"])
+    facts = {"kind": "checkpoint", "mark": mark, "epoch": state.epoch, "records": state.records}
+    write_archive(path, arrays, facts)
+
+
+def load_checkpoint(path: str | os.PathLike[str], state: Training, mark: str = "") -> None:
+    """Put a fresh `state` (from `start`) to where the checkpoint at `path` was."""
+    arrays, facts = read_archive(path)
+    if facts.get("kind") != "checkpoint" or facts.get("mark") != mark:
+        raise InputError(
+            f"the checkpoint {os.fspath(path)!r} is of another run: its data, method or settings "
+            "differ. Delete it, or name another file."
+        )
+    tensors = {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
+    model = {k.removeprefix("model/"): v for k, v in tensors.items() if k.startswith("model/")}
+    optimizer = state.optimizer.state_dict()
+    optimizer["state"] = _slots(tensors)
+    weights = tensors.get("weights")
+    if weights is not None and state.weights is not None:
+        weights = weights.to(state.weights.device)
+    parts = {"model": model, "optimizer": optimizer, "weights": weights}
+    _install(state, parts | {"epoch": facts["epoch"], "records": facts["records"]})
+
+
+def _parts(state: Training) -> dict[str, Any]:
+    return {
+        "model": state.model.state_dict(),
+        "optimizer": state.optimizer.state_dict(),
+        "weights": state.weights,
+        "epoch": state.epoch,
+        "records": state.records,
+    }
+
+
+def _install(state: Training, parts: dict[str, Any]) -> None:
+    state.model.load_state_dict(parts["model"])
+    state.optimizer.load_state_dict(copy.deepcopy(parts["optimizer"]))
+    state.weights = parts["weights"]
+    state.epoch = parts["epoch"]
+    state.records = list(parts["records"])
+
+
+def _slots(tensors: dict[str, Tensor]) -> dict[int, dict[str, Tensor]]:
+    slots: dict[int, dict[str, Tensor]] = {}
+    for key, value in tensors.items():
+        if key.startswith("optimizer/"):
+            _, number, name = key.split("/")
+            slots.setdefault(int(number), {})[name] = value
+    return slots
+
+
+def _array(value: Any) -> Any:
+    return value.detach().cpu().numpy() if isinstance(value, Tensor) else np.asarray(value)

@@ -1,0 +1,43 @@
+"""A progress bar for training: epoch, loss, covering rate, time left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from amongst.engine.single import Training
+
+__all__ = ["training_bar"]
+
+
+@contextmanager
+def training_bar(
+    title: str, epochs: int, show: bool = True
+) -> Iterator[Callable[[Training], None]]:
+    """A function to call after every epoch; it moves the bar.
+
+    >>> with training_bar("LW", epochs=3, show=False) as on_epoch:
+    ...     callable(on_epoch)
+    True
+    """
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("loss {task.fields[loss]:.4f}  covering {task.fields[covering]:.1%}"),
+        TimeRemainingColumn(),
+    )
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, disable=not show) as progress:
+        task = progress.add_task(title, total=epochs, loss=float("nan"), covering=0.0)
+
+        def on_epoch(state: Training) -> None:
+            last = state.records[-1]
+            progress.update(
+                task, completed=state.epoch, loss=last["loss"], covering=last["covering"]
+            )
+
+        yield on_epoch

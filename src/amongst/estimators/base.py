@@ -1,0 +1,186 @@
+"""The scikit-learn face: this base validates, converts once, and answers; a subclass computes."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from abc import ABCMeta, abstractmethod
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from amongst.archive import Arrays
+from amongst.candidates import CandidateSets, as_candidates
+from amongst.errors import InputError
+
+__all__ = ["PartialLabelClassifier", "restricted_proba"]
+
+Floats = npt.NDArray[np.floating[Any]]
+
+
+class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
+    """Base of every estimator here.
+
+    A subclass gives `_fit(X, sets)` and `_scores(X)` of shape (n, K), the higher the likelier;
+    and, to be saved, `_get_state` and `_set_state`.
+
+    Attributes
+    ----------
+    classes_ : array, shape (K,).
+    n_features_in_ : int.
+    """
+
+    classes_: npt.NDArray[Any]
+    n_features_in_: int
+
+    def fit(self, X: npt.ArrayLike, y: Any) -> Self:
+        """Learn from features and candidate sets.
+
+        Parameters
+        ----------
+        X : shape (n, d), or (n, channels, height, width) for images; numbers without NaN.
+        y : the candidate labels of each row, in any form `as_candidates` takes; ordinary labels
+            are sets of one.
+        """
+        X = self._validate_X(X, reset=True)
+        sets = self._validate_y(y, len(X))
+        self.classes_ = sets.classes
+        self._fit(X, sets)
+        return self
+
+    def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
+        """The likeliest class of each row, shape (n,)."""
+        labels: npt.NDArray[Any] = self.classes_[self._checked_scores(X).argmax(axis=1)]
+        return labels
+
+    def decision_function(self, X: npt.ArrayLike) -> Floats:
+        """Scores, shape (n, K); for two classes their difference, shape (n,), as scikit-learn has
+        it: positive means the second class."""
+        scores = self._checked_scores(X)
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def score(self, X: npt.ArrayLike, y: Any) -> float:
+        """Share of rows whose prediction is amongst the labels given for them.
+
+        With true labels this is the accuracy; with candidate sets, the covering rate.
+        """
+        predicted = self.predict(X)
+        sets = as_candidates(y)
+        if len(sets) != len(predicted):
+            raise InputError(f"X has {len(predicted)} rows, but y has {len(sets)}.")
+        return float(sets.contains(predicted).mean())
+
+    def disambiguate(self, X: npt.ArrayLike, y: Any) -> pd.DataFrame:
+        """Which candidate was right: the likeliest of each row's, and how sure.
+
+        Parameters
+        ----------
+        X : features of the rows.
+        y : their candidate sets, in any form `as_candidates` takes.
+
+        Returns
+        -------
+        DataFrame with a row for each row of X: ``label``, the likeliest candidate;
+        ``confidence``, its probability amongst the candidates; ``runner_up`` and
+        ``runner_up_confidence``, the second likeliest (None and 0 for a single candidate).
+        """
+        weights = self._plausibility(X)
+        sets = as_candidates(y, classes=self.classes_.tolist())
+        if len(sets) != len(weights):
+            raise InputError(f"X has {len(weights)} rows, but y has {len(sets)} candidate sets.")
+        inside = restricted_proba(weights, sets.mask)
+        order = np.argsort(np.where(sets.mask, -inside, np.inf), axis=1, kind="stable")[:, :2]
+        first, second = order[:, 0], order[:, 1]
+        rows, several = np.arange(len(sets)), sets.sizes > 1
+        runner_up = np.where(several, self.classes_.astype(object)[second], None)
+        return pd.DataFrame(
+            {
+                "label": self.classes_[first],
+                "confidence": inside[rows, first],
+                "runner_up": runner_up,
+                "runner_up_confidence": np.where(several, inside[rows, second], 0.0),
+            }
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted estimator to one file, without pickle; `amongst.load` reads it."""
+        from amongst.estimators.persistence import save
+
+        save(self, path)
+
+    @abstractmethod
+    def _fit(self, X: npt.NDArray[Any], sets: CandidateSets) -> None:
+        """Learn from validated features and candidate sets."""
+
+    @abstractmethod
+    def _scores(self, X: npt.NDArray[Any]) -> Floats:
+        """Scores of validated features, shape (n, K)."""
+
+    def _get_state(self) -> tuple[Arrays, dict[str, Any]]:
+        """Arrays and JSON-ready facts that a fitted estimator can be rebuilt from."""
+        raise InputError(f"{type(self).__name__} cannot be saved without pickle.")
+
+    def _set_state(self, arrays: Arrays, facts: dict[str, Any]) -> None:
+        """The inverse of `_get_state`."""
+        raise InputError(f"{type(self).__name__} cannot be loaded without pickle.")
+
+    def _plausibility(self, X: npt.ArrayLike) -> Floats:
+        """Non-negative, shape (n, K): how likely each class is, up to a factor for each row."""
+        scores = self._checked_scores(X)
+        return np.exp(scores - scores.max(axis=1, keepdims=True))
+
+    def _checked_scores(self, X: npt.ArrayLike) -> Floats:
+        check_is_fitted(self)
+        return self._scores(self._validate_X(X, reset=False))
+
+    def _validate_X(self, X: npt.ArrayLike, reset: bool) -> npt.NDArray[Any]:
+        nd = np.ndim(X) > 2 if not hasattr(X, "iloc") else False
+        array: npt.NDArray[Any] = validate_data(
+            self, X, reset=reset, dtype="numeric", allow_nd=nd, ensure_2d=not nd
+        )
+        return array
+
+    def _validate_y(self, y: Any, n: int) -> CandidateSets:
+        if y is None:
+            raise InputError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None"
+            )
+        if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 1:
+            warnings.warn(
+                "A column-vector y was passed when a 1d array was expected; it is read as one "
+                "label for each row.",
+                DataConversionWarning,
+                stacklevel=3,
+            )
+        sets = as_candidates(y)
+        if len(sets) != n:
+            raise InputError(
+                f"X has {n} rows, but y has {len(sets)} candidate sets; they must agree."
+            )
+        if sets.n_classes < 2:
+            raise InputError(
+                f"y has one class only ({sets.classes[0]!r}); a classifier needs at least two. "
+                "Pass as_candidates(y, classes=[…]) if there are more."
+            )
+        if bool((sets.sizes == sets.n_classes).all()):
+            raise InputError(
+                f"every candidate set in y contains all {sets.n_classes} classes: there is nothing "
+                "to learn from. At least some rows must exclude a class."
+            )
+        return sets
+
+
+def restricted_proba(weights: Floats, mask: npt.NDArray[np.bool_]) -> Floats:
+    """Non-negative weights renormalised on the candidates; equal shares where all are 0.
+
+    >>> restricted_proba(np.array([[0.2, 0.2, 0.6]]), np.array([[True, True, False]]))
+    array([[0.5, 0.5, 0. ]])
+    """
+    inside = np.where(mask, weights, 0.0)
+    total = inside.sum(axis=1, keepdims=True)
+    return np.where(total > 0, inside / np.where(total > 0, total, 1), mask / mask.sum(1)[:, None])

@@ -1,0 +1,123 @@
+"""Save and load fitted estimators as safetensors and JSON: no pickle, nothing is executed."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from amongst.archive import read_archive, write_archive
+from amongst.errors import FileFormatError, InputError
+from amongst.estimators.base import PartialLabelClassifier
+
+__all__ = ["load", "save"]
+
+_KINDS = {"i": "int", "u": "int", "f": "float", "b": "bool", "U": "str"}
+
+
+def save(estimator: PartialLabelClassifier, path: str | os.PathLike[str]) -> None:
+    """Write a fitted estimator to one file; see `PartialLabelClassifier.save`."""
+    arrays, facts = estimator._get_state()
+    params = estimator.get_params(deep=False)
+    whole = {
+        "kind": "estimator",
+        "estimator": type(estimator).__name__,
+        "params": {name: _plain(name, value) for name, value in params.items()},
+        "classes": _classes_to_json(estimator.classes_),
+        "n_features_in": int(estimator.n_features_in_),
+        "feature_names_in": _names(estimator),
+        "state": facts,
+    }
+    write_archive(path, arrays, whole)
+
+
+def load(path: str | os.PathLike[str], **params: Any) -> PartialLabelClassifier:
+    """Read an estimator that `save` wrote.
+
+    Parameters
+    ----------
+    path : the file.
+    params : parameters to replace, e.g. ``device="cpu"``; and ``model=…`` for an estimator that
+        was fitted with a module of one's own, whose class is not in the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from amongst import LWClassifier, load
+    >>> fitted = LWClassifier(model="linear", epochs=2).fit([[0.], [1.], [2.]], ["a|b", "b", "a"])
+    >>> path = tempfile.mkdtemp() + "/model.amongst"
+    >>> fitted.save(path)
+    >>> load(path).classes_.tolist()
+    ['a', 'b']
+    """
+    from amongst.estimators import ESTIMATORS
+
+    arrays, facts = read_archive(path)
+    if facts.get("kind") != "estimator" or facts.get("estimator") not in ESTIMATORS:
+        raise FileFormatError(
+            f"{os.fspath(path)!r} holds {facts.get('kind', 'something else')!r} "
+            f"{facts.get('estimator', '')}, which this version of amongst cannot load."
+        )
+    estimator = ESTIMATORS[facts["estimator"]](**_params(facts["params"], params))
+    estimator.classes_ = _classes_from_json(facts["classes"])
+    estimator.n_features_in_ = facts["n_features_in"]
+    if facts["feature_names_in"] is not None:
+        estimator.feature_names_in_ = np.array(facts["feature_names_in"], dtype=object)
+    estimator._set_state(arrays, facts["state"])
+    return estimator
+
+
+def _plain(name: str, value: Any) -> Any:
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, tuple | list):
+        return {"tuple": [_plain(name, item) for item in value]}
+    return {"missing": type(value).__name__}
+
+
+def _params(saved: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    params = {name: _unplain(value) for name, value in saved.items()} | given
+    for name, value in params.items():
+        if isinstance(value, dict) and "missing" in value:
+            if name != "model":
+                params[name] = None
+                continue
+            raise InputError(
+                f"the saved estimator was fitted with model={value['missing']}(…), a class of your "
+                "own; pass it again: load(path, model=…)."
+            )
+    return params
+
+
+def _unplain(value: Any) -> Any:
+    if isinstance(value, dict) and "tuple" in value:
+        return tuple(_unplain(item) for item in value["tuple"])
+    return value
+
+
+def _names(estimator: PartialLabelClassifier) -> list[str] | None:
+    names = getattr(estimator, "feature_names_in_", None)
+    return None if names is None else [str(name) for name in names]
+
+
+def _classes_to_json(classes: npt.NDArray[Any]) -> dict[str, Any]:
+    labels = classes.tolist()
+    plain = all(isinstance(label, str | int | float | bool) for label in labels)
+    if not plain:
+        odd = next(label for label in labels if not isinstance(label, str | int | float | bool))
+        raise InputError(
+            f"the class {odd!r} cannot be saved without pickle; use strings or numbers as labels."
+        )
+    return {"labels": labels, "dtype": _KINDS.get(classes.dtype.kind, "object")}
+
+
+def _classes_from_json(saved: dict[str, Any]) -> npt.NDArray[Any]:
+    if saved["dtype"] == "object":
+        classes = np.empty(len(saved["labels"]), dtype=object)
+        classes[:] = saved["labels"]
+        return classes
+    return np.array(saved["labels"])
