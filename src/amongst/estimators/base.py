@@ -97,7 +97,8 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         order = np.argsort(np.where(sets.mask, -inside, np.inf), axis=1, kind="stable")[:, :2]
         first, second = order[:, 0], order[:, 1]
         rows, several = np.arange(len(sets)), sets.sizes > 1
-        runner_up = np.where(several, self.classes_.astype(object)[second], None)
+        runner_up = self.classes_.astype(object)[second]
+        runner_up[~several] = None
         return pd.DataFrame(
             {
                 "label": self.classes_[first],
@@ -132,7 +133,8 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     def _plausibility(self, X: npt.ArrayLike) -> Floats:
         """Non-negative, shape (n, K): how likely each class is, up to a factor for each row."""
         scores = self._checked_scores(X)
-        return np.exp(scores - scores.max(axis=1, keepdims=True))
+        weights: Floats = np.exp(scores - scores.max(axis=1, keepdims=True))
+        return weights
 
     def _checked_scores(self, X: npt.ArrayLike) -> Floats:
         check_is_fitted(self)

@@ -60,7 +60,9 @@ def load(path: str | os.PathLike[str], **params: Any) -> PartialLabelClassifier:
             f"{os.fspath(path)!r} holds {facts.get('kind', 'something else')!r} "
             f"{facts.get('estimator', '')}, which this version of amongst cannot load."
         )
-    estimator = ESTIMATORS[facts["estimator"]](**_params(facts["params"], params))
+    estimator: PartialLabelClassifier = ESTIMATORS[facts["estimator"]](
+        **_params(facts["params"], params)
+    )
     estimator.classes_ = _classes_from_json(facts["classes"])
     estimator.n_features_in_ = facts["n_features_in"]
     if facts["feature_names_in"] is not None:

@@ -32,7 +32,8 @@ class Method(ABC):
     Attributes
     ----------
     name, title : for options, and for people.
-    optimizer, momentum : what the paper trains it with.
+    optimizer : what the paper trains it with.
+    lr, weight_decay : a good start on standardised features; what the estimators use.
     grid : the paper's search space.
     leaves : hyper-parameters that may be tensors.
     """
@@ -41,6 +42,8 @@ class Method(ABC):
     title: ClassVar[str]
     reference: ClassVar[str]
     optimizer: ClassVar[Optimizer] = "sgd"
+    lr: ClassVar[float] = 0.05
+    weight_decay: ClassVar[float] = 1e-3
     grid: ClassVar[Mapping[str, tuple[Any, ...]]]
     leaves: ClassVar[tuple[str, ...]] = ()
 

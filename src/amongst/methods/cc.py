@@ -30,6 +30,8 @@ class CC(Method):
     title: ClassVar[str] = "CC"
     reference: ClassVar[str] = "Feng et al., Provably Consistent Partial-Label Learning, 2020"
     optimizer: ClassVar[Optimizer] = "adam"
+    lr: ClassVar[float] = 1e-3
+    weight_decay: ClassVar[float] = 1e-5
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = ADAM_GRID
 
     def loss(self, scores: Tensor, inside: Tensor, weights: Tensor | None) -> Tensor:

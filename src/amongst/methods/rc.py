@@ -39,6 +39,8 @@ class RC(Method):
     title: ClassVar[str] = "RC"
     reference: ClassVar[str] = "Feng et al., Provably Consistent Partial-Label Learning, 2020"
     optimizer: ClassVar[Optimizer] = "adam"
+    lr: ClassVar[float] = 1e-3
+    weight_decay: ClassVar[float] = 1e-5
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = ADAM_GRID
 
     @property
