@@ -13,6 +13,7 @@ __all__ = [
     "FileFormatError",
     "InputError",
     "MissingDependencyError",
+    "StoreError",
 ]
 
 
@@ -38,6 +39,10 @@ class DataNotFoundError(AmongstError, FileNotFoundError):
 
 class MissingDependencyError(AmongstError, ImportError):
     """An optional package is needed here: its message says which extra to install."""
+
+
+class StoreError(AmongstError, OSError):
+    """A result store that cannot be opened, read or written: nothing that was in it is lost."""
 
 
 class DivergenceError(AmongstError, ArithmeticError):

@@ -1,0 +1,137 @@
+"""Records as a table that others read: Parquet or CSV, and back again without loss."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from amongst.bench.record import Record, Trial
+from amongst.bench.store import FILTERS, Store
+from amongst.checks import check_choice
+from amongst.errors import DataNotFoundError, FileFormatError, InputError, StoreError
+from amongst.optional import optional_import
+
+__all__ = ["read_records", "to_frame", "write_records"]
+
+_TEXTS = ("dataset", "condition", "method", "model", "data_digest")
+_REST = ("seconds", "device", "engine", "revision", "created", "error")
+
+
+def to_frame(records: Sequence[Record], *, curves: bool = True) -> pd.DataFrame:
+    """One row for each record; a column for each metric and curve, settings as JSON.
+
+    >>> record = Record(Trial("digits", "q=0.1", "rc", "mlp", 0), {"accuracy_final": 0.9})
+    >>> float(to_frame([record])["metric.accuracy_final"].iloc[0])
+    0.9
+    """
+    frame = pd.DataFrame([_flat(record, curves) for record in records])
+    if "fold" in frame:
+        frame["fold"] = frame["fold"].astype("Int64")
+    return frame
+
+
+def write_records(records: Sequence[Record], path: str | Path) -> Path:
+    """Write records to a ``.parquet`` or ``.csv`` file, which appears whole or not at all."""
+    target = Path(path)
+    if target.suffix not in (".parquet", ".csv"):
+        raise InputError(f"path={str(path)!r} must end in .parquet or .csv.")
+    frame = to_frame(records)
+    partial = target.with_name(target.name + ".part")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _write(frame, partial, target.suffix)
+        partial.replace(target)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise StoreError(f"cannot write {target}: {error.strerror or error}.") from error
+    return target
+
+
+def read_records(path: str | Path, **filters: Any) -> list[Record]:
+    """Records of a store, or of a Parquet or CSV file that was exported from one.
+
+    Parameters
+    ----------
+    path : a ``.parquet`` or ``.csv`` export; any other name is taken for a store.
+    filters : of a store; see `Store.records`.
+    """
+    source = Path(path)
+    if source.suffix not in (".parquet", ".csv"):
+        with Store(source, readonly=True) as store:
+            return store.records(**filters)
+    if not source.is_file():
+        raise DataNotFoundError(f"there is no file {source}.")
+    records = [_unflat(row) for row in _read(source).to_dict("records")]
+    return [record for record in records if _matches(record.trial, filters)]
+
+
+def _flat(record: Record, curves: bool) -> dict[str, Any]:
+    trial = record.trial
+    row: dict[str, Any] = {"key": record.key}
+    row |= {name: getattr(trial, name) for name in _TEXTS}
+    row |= {"seed": trial.seed, "fold": trial.fold, "settings": json.dumps(dict(trial.settings))}
+    row |= {f"metric.{name}": value for name, value in record.metrics.items()}
+    row |= {name: getattr(record, name) for name in _REST}
+    row["versions"] = json.dumps(dict(record.versions))
+    if curves:
+        row |= {f"curve.{name}": json.dumps(values) for name, values in record.curves.items()}
+    return row
+
+
+def _unflat(row: Mapping[str, Any]) -> Record:
+    present = {name: value for name, value in row.items() if not pd.isna(value)}
+    try:
+        trial = Trial(
+            **{name: str(present.get(name, "")) for name in _TEXTS},
+            seed=int(present["seed"]),
+            fold=int(present["fold"]) if "fold" in present else None,
+            settings=json.loads(present["settings"]),
+        )
+        rest: dict[str, Any] = {name: str(present.get(name, "")) for name in _REST}
+        return Record(
+            trial,
+            metrics=_prefixed(present, "metric."),
+            curves={n: json.loads(v) for n, v in _prefixed(present, "curve.").items()},
+            versions=json.loads(present.get("versions", "{}")),
+            **(rest | {"seconds": float(present.get("seconds", 0.0))}),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise FileFormatError(
+            f"this file is not an export of a result store ({type(error).__name__}: {error}). "
+            "Make one with: amongst results STORE --export FILE"
+        ) from error
+
+
+def _prefixed(row: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    return {n.removeprefix(prefix): value for n, value in row.items() if n.startswith(prefix)}
+
+
+def _write(frame: pd.DataFrame, path: Path, suffix: str) -> None:
+    if suffix == ".csv":
+        frame.to_csv(path, index=False)
+        return
+    optional_import("pyarrow", extra="data", purpose="writing Parquet")
+    frame.to_parquet(path, index=False, compression="zstd")
+
+
+def _read(path: Path) -> pd.DataFrame:
+    try:
+        if path.suffix == ".csv":
+            return pd.read_csv(path, keep_default_na=False, na_values=[""])
+        optional_import("pyarrow", extra="data", purpose="reading Parquet")
+        return pd.read_parquet(path)
+    except (ValueError, OSError) as error:
+        raise FileFormatError(f"{path} cannot be read as {path.suffix[1:]} ({error}).") from error
+
+
+def _matches(trial: Trial, filters: Mapping[str, Any]) -> bool:
+    wanted = {k: v for k, v in filters.items() if v is not None and k != "curves"}
+    return all(
+        getattr(trial, check_choice("filter", name, FILTERS))
+        in ([value] if isinstance(value, str | int) else list(value))
+        for name, value in wanted.items()
+    )
