@@ -1,0 +1,98 @@
+"""Which setting of a grid a cell reports: the one with the highest mean criterion."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from amongst.bench.record import Record, Scalar, canonical_json
+from amongst.errors import InputError
+
+__all__ = ["Choice", "choose"]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A setting, why it was taken, and its records.
+
+    Attributes
+    ----------
+    settings : of the records; in cross-validation those of the first fold.
+    records : one for each seed or fold, in that order.
+    criterion : name of the metric that decided; the empty string if there was nothing to decide.
+    value : its mean over the records.
+    considered : how many settings there were.
+    """
+
+    settings: Mapping[str, Scalar]
+    records: tuple[Record, ...]
+    criterion: str
+    value: float
+    considered: int
+
+    @property
+    def oracle(self) -> bool:
+        """Whether true labels decided: such a cell must be marked."""
+        return self.criterion.startswith("accuracy")
+
+
+def choose(records: Iterable[Record], criterion: str) -> Choice:
+    """Take the setting with the highest mean criterion over seeds; diverged runs count as −∞.
+
+    With folds, each fold takes its own: its held-out rows are training rows of that fold, so that
+    no setting is chosen with the help of rows it is then tested on. A setting that lacks a seed
+    which another one has (the plan is not finished) is left aside. Ties go to the first setting.
+
+    Parameters
+    ----------
+    records : of one cell, all settings × all repeats.
+    criterion : a metric, e.g. ``"approximated_val"``.
+
+    Examples
+    --------
+    >>> from amongst.bench import Record, Trial
+    >>> def record(lr, seed, value):
+    ...     trial = Trial("digits", "q=0.1", "rc", "mlp", seed, settings={"lr": lr})
+    ...     return Record(trial, {"covering_val": value})
+    >>> found = [record(0.1, 0, 0.9), record(0.1, 1, 0.8), record(0.01, 0, 0.95),
+    ...          record(0.01, 1, 0.7)]
+    >>> choice = choose(found, "covering_val")
+    >>> choice.settings, len(choice.records), choice.considered
+    ({'lr': 0.1}, 2, 2)
+    """
+    groups: dict[int | None, list[Record]] = {}
+    for record in records:
+        groups.setdefault(record.trial.fold, []).append(record)
+    if not groups:
+        raise InputError("records is empty: there is no setting to choose from.")
+    choices = [_choose(group, criterion) for _, group in sorted(groups.items(), key=_fold)]
+    kept = tuple(record for choice in choices for record in choice.records)
+    first = choices[0]
+    mean = math.fsum(choice.value for choice in choices) / len(choices)
+    return Choice(first.settings, kept, first.criterion, mean, first.considered)
+
+
+def _choose(records: Sequence[Record], criterion: str) -> Choice:
+    settings: dict[str, dict[int, Record]] = {}
+    for record in records:
+        name = canonical_json(record.trial.settings)
+        settings.setdefault(name, {})[record.trial.seed] = record
+    most = max(len(seeds) for seeds in settings.values())
+    complete = [seeds for seeds in settings.values() if len(seeds) == most]
+    best = max(complete, key=lambda seeds: _mean(seeds.values(), criterion))
+    chosen = tuple(best[seed] for seed in sorted(best))
+    decided = criterion if len(settings) > 1 else ""
+    value = _mean(chosen, criterion)
+    return Choice(chosen[0].trial.settings, chosen, decided, value, len(settings))
+
+
+def _mean(records: Iterable[Record], criterion: str) -> float:
+    values = [record.metrics.get(criterion, -math.inf) for record in records]
+    if not all(math.isfinite(value) for value in values):
+        return -math.inf
+    return math.fsum(values) / len(values)
+
+
+def _fold(item: tuple[int | None, list[Record]]) -> int:
+    return -1 if item[0] is None else item[0]

@@ -1,0 +1,349 @@
+"""Plans: what a person asked for, laid out as cells, each with its trials and the paper's value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+from amongst.bench.conditions import REAL, check_condition
+from amongst.bench.paper import Published, dataset_title, published_cells
+from amongst.bench.points import SEARCHES, Budget, points
+from amongst.bench.record import Record, Scalar, Trial
+from amongst.checks import check_choice, check_integer
+from amongst.errors import InputError
+from amongst.methods import get_protocol
+
+__all__ = ["CRITERIA", "PLANS", "Cell", "Plan", "Request", "Slot", "make_plan", "plan_titles"]
+
+CRITERIA = MappingProxyType(
+    {
+        "covering": "covering_val",
+        "approximated": "approximated_val",
+        "oracle": "accuracy_val",
+    }
+)
+"""Criterion of the search, and the metric that holds it; all but the oracle need candidate sets
+only."""
+
+NEURAL = ("rc", "cc", "proden", "lw-sigmoid", "lw-cross_entropy")
+BETAS = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+ABLATION = ((1.0, 0.0), (2.0, 0.0), (0.0, 1.0), (0.0, 2.0), (1.0, 1.0), (2.0, 2.0))
+PANELS = (
+    ("mnist", "q=0.1", "mlp"),
+    ("fashion_mnist", "q=0.3", "mlp"),
+    ("cifar10", "q=0.3", "convnet"),
+    ("kmnist", "q=0.5", "mlp"),
+)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a person asked for; plain values, so that a store can remember it.
+
+    Attributes
+    ----------
+    plan : a name in `PLANS`.
+    datasets, methods, conditions : narrow the plan down; empty for all of it.
+    seeds : repeats; None for the plan's own (5, or one run of 10 folds).
+    epochs : None for the plan's own (250).
+    search : ``"none"`` (each method's default setting), ``"published"`` (the paper's, or the
+        nearest), ``"grid"`` (each method's own grid), ``"equal"`` (one grid and optimiser for all).
+    criterion : of the search; see `CRITERIA`.
+    protocol : ``"default"``, ``"paper"`` or ``"official"``.
+    precision : of training, e.g. ``"bf16"`` on a GPU.
+    quick : a miniature on scikit-learn's digits.
+
+    Examples
+    --------
+    >>> Request("table1", seeds=2).search
+    'published'
+    """
+
+    plan: str
+    datasets: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+    conditions: tuple[str, ...] = ()
+    seeds: int | None = None
+    epochs: int | None = None
+    search: str = "published"
+    criterion: str = "approximated"
+    protocol: str = "default"
+    precision: str = "float32"
+    quick: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("datasets", "methods", "conditions"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        check_choice("plan", self.plan, PLANS)
+        check_choice("search", self.search, SEARCHES)
+        check_choice("criterion", self.criterion, CRITERIA)
+        get_protocol(self.protocol)
+        for name in ("seeds", "epochs"):
+            if getattr(self, name) is not None:
+                check_integer(name, getattr(self, name), low=1)
+        if self.search in ("grid", "equal") and get_protocol(self.protocol).validation == 0:
+            raise InputError(
+                f"search={self.search!r} needs rows held out for validation, and "
+                f"protocol={self.protocol!r} holds out none. Use protocol='default' or 'paper', or "
+                "search='published'."
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Slot:
+    """Where a cell belongs.
+
+    Attributes
+    ----------
+    dataset, condition, method, model : as for a trial.
+    variant : for figures: ``"β=4"``, ``"α=1, β=0"``; else empty.
+    published : the paper's value, or None.
+    fixed : settings that it dictates, as pairs.
+    """
+
+    dataset: str
+    condition: str
+    method: str
+    model: str
+    variant: str = ""
+    published: Published | None = None
+    fixed: tuple[tuple[str, Scalar], ...] = ()
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A slot of a table or figure, and the trials that fill it.
+
+    Attributes
+    ----------
+    slot : see `Slot`.
+    trials : all settings × all repeats.
+    note : where its settings come from, if that needs saying.
+    absent : why there is no number here, e.g. that the file is not available.
+    """
+
+    slot: Slot
+    trials: tuple[Trial, ...]
+    note: str = ""
+    absent: str = ""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Cells in the order of the paper.
+
+    Attributes
+    ----------
+    request, title : what was asked for, and its name for people.
+    cells : see `Cell`.
+    report : the metric that a cell reports: ``"accuracy_last10"`` or ``"accuracy_final"``.
+    """
+
+    request: Request
+    title: str
+    cells: tuple[Cell, ...]
+    report: str
+
+    @cached_property
+    def trials(self) -> tuple[Trial, ...]:
+        """All trials that can run, each once."""
+        return tuple(
+            {t.key: t for cell in self.cells if not cell.absent for t in cell.trials}.values()
+        )
+
+    @property
+    def criterion(self) -> str:
+        """The metric that the search maximises."""
+        suffix = "_last10" if self.report.endswith("last10") else ""
+        return CRITERIA[self.request.criterion] + suffix
+
+    @property
+    def datasets(self) -> tuple[str, ...]:
+        """Names of the data sets, each once."""
+        return tuple(dict.fromkeys(cell.slot.dataset for cell in self.cells))
+
+    def bind(self, digests: Mapping[str, str], absent: Mapping[str, str]) -> Plan:
+        """The same plan on data that has been seen: digests enter the keys, absences the cells."""
+        return replace(self, cells=tuple(_bound(cell, digests, absent) for cell in self.cells))
+
+    def match(self, records: Iterable[Record]) -> list[tuple[Cell, list[Record]]]:
+        """The records of each cell; data digests count only where the plan knows them."""
+        found: dict[str, list[Record]] = {}
+        for record in records:
+            for key in {record.key, record.trial.with_data("").key}:
+                found.setdefault(key, []).append(record)
+        return [
+            (cell, [record for trial in cell.trials for record in found.get(trial.key, [])])
+            for cell in self.cells
+        ]
+
+
+def make_plan(request: Request) -> Plan:
+    """Lay out the cells and trials of a request.
+
+    >>> plan = make_plan(Request("table1", datasets=("mnist",), methods=("lw-sigmoid",)))
+    >>> len(plan.cells), len(plan.trials), plan.cells[0].slot.published.mean
+    (3, 15, 98.82)
+    >>> make_plan(Request("table1", datasets=("mnst",)))
+    Traceback (most recent call last):
+    amongst.errors.InputError: dataset='mnst' is unknown; did you mean 'mnist' or 'kmnist'? ...
+    """
+    title, layout, folds = PLANS[request.plan]
+    miniature = request.quick or request.plan == "demo"
+    slots = _narrowed(_miniature(layout()) if request.quick else layout(), request)
+    budget = Budget(
+        epochs=request.epochs,
+        search=request.search,
+        protocol=request.protocol,
+        precision=request.precision,
+        miniature=miniature,
+    )
+    repeats = _repeats(request, folds)
+    cells = tuple(_cell(slot, budget, repeats) for slot in slots)
+    return Plan(request, title, cells, f"accuracy_{get_protocol(request.protocol).report}")
+
+
+def plan_titles() -> dict[str, str]:
+    """Names of plans, and what they are.
+
+    >>> plan_titles()["table1"]
+    'Table 1: accuracy on benchmark datasets'
+    """
+    return {name: title for name, (title, _, _) in PLANS.items()}
+
+
+def _published(table: str) -> list[Slot]:
+    return [
+        Slot(c.dataset, c.condition, c.method, c.model, published=c.published)
+        for c in published_cells(table)
+    ]
+
+
+def _figure1() -> list[Slot]:
+    return [
+        Slot(dataset, condition, "lw-sigmoid", model, f"β={beta:g}", fixed=(("beta", beta),))
+        for dataset, condition, model in PANELS
+        for beta in BETAS
+    ]
+
+
+def _figure2() -> list[Slot]:
+    return [
+        Slot(dataset, condition, "lw-sigmoid", model, f"α={alpha:g}, β={beta:g}",
+              fixed=(("alpha", alpha), ("beta", beta)))
+        for dataset, condition, model in PANELS
+        for alpha, beta in ABLATION
+    ]  # fmt: skip
+
+
+def _demo() -> list[Slot]:
+    return [
+        Slot("digits", condition, method, "mlp")
+        for method in NEURAL
+        for condition in ("q=0.1", "q=0.3", "q=0.5")
+    ]
+
+
+def _beyond() -> list[Slot]:
+    images = [("mnist", "mlp"), ("fashion_mnist", "mlp"), ("kmnist", "mlp"), ("cifar10", "convnet")]
+    rates = [
+        Slot(dataset, condition, method, model)
+        for dataset, model in images
+        for method in NEURAL
+        for condition in ("q=0.7", "q=0.9")
+    ]
+    human = [Slot("cifar10n", REAL, method, "convnet") for method in NEURAL]
+    return rates + human
+
+
+def _real_beyond() -> list[Slot]:
+    return [
+        Slot("fgnet", REAL, c.method, c.model)
+        for c in published_cells("table2")
+        if c.dataset == "lost"
+    ]
+
+
+PLANS: Mapping[str, tuple[str, Callable[[], list[Slot]], int | None]] = MappingProxyType(
+    {
+        "table1": ("Table 1: accuracy on benchmark datasets", lambda: _published("table1"), None),
+        "table2": ("Table 2: accuracy on real datasets", lambda: _published("table2"), 10),
+        "table3": ("Table 3: accuracy with other generation processes",
+                   lambda: _published("table3"), None),
+        "figure1": ("Figure 1: the leverage parameter β", _figure1, None),
+        "figure2": ("Figure 2: ablation of the two parts of the loss", _figure2, None),
+        "beyond": ("Beyond the paper: larger q, and human candidate sets", _beyond, None),
+        "beyond-real": ("Beyond the paper: FG-NET", _real_beyond, 10),
+        "demo": ("Demo: scikit-learn's digits", _demo, None),
+    }
+)  # fmt: skip
+"""Name, title, layout, and folds (None where the data has a test part of its own)."""
+
+
+def _miniature(slots: Sequence[Slot]) -> list[Slot]:
+    """The same methods and conditions on digits, without duplicates and without ConvNets."""
+    small = [
+        replace(
+            slot,
+            dataset="digits",
+            condition="q=0.3" if slot.condition == REAL else slot.condition,
+            model="mlp" if slot.model == "convnet" else slot.model,
+            published=None,
+        )
+        for slot in slots
+        if slot.variant == "" or (slot.dataset, slot.condition) == ("fashion_mnist", "q=0.3")
+    ]
+    return list({(p.condition, p.method, p.model, p.variant): p for p in small}.values())
+
+
+def _narrowed(slots: Sequence[Slot], request: Request) -> list[Slot]:
+    kept = list(slots)
+    wanted = {
+        "dataset": request.datasets,
+        "method": request.methods,
+        "condition": tuple(check_condition(c) for c in request.conditions),
+    }
+    if request.quick and request.datasets:
+        raise InputError("quick=True runs on digits alone; leave out `datasets`, or `quick`.")
+    for name, values in wanted.items():
+        known = dict.fromkeys(getattr(slot, name) for slot in slots)
+        for value in values:
+            check_choice(name, value, known)
+        kept = [p for p in kept if not values or getattr(p, name) in values]
+    if not kept:
+        raise InputError("no cell of the plan has these datasets, methods and conditions together.")
+    return kept
+
+
+def _repeats(request: Request, folds: int | None) -> list[tuple[int, int | None]]:
+    if folds is None:
+        own = 2 if request.quick else 5
+        return [(seed, None) for seed in range(request.seeds or own)]
+    folds = 3 if request.quick else folds
+    return [(seed, fold) for seed in range(request.seeds or 1) for fold in range(folds)]
+
+
+def _cell(slot: Slot, budget: Budget, repeats: Sequence[tuple[int, int | None]]) -> Cell:
+    chosen = points(slot.dataset, slot.condition, slot.method, slot.model, budget, dict(slot.fixed))
+    trials = tuple(
+        Trial(slot.dataset, slot.condition, slot.method, slot.model, seed, fold, point.values)
+        for point in chosen
+        for seed, fold in repeats
+    )
+    return Cell(slot, trials, note=chosen[0].note if len(chosen) == 1 else "")
+
+
+def _bound(cell: Cell, digests: Mapping[str, str], absent: Mapping[str, str]) -> Cell:
+    name = cell.slot.dataset
+    if name in absent:
+        return replace(cell, absent=absent[name])
+    if name not in digests:
+        raise InputError(f"there is no digest for the dataset {dataset_title(name)!r}.")
+    return replace(cell, trials=tuple(trial.with_data(digests[name]) for trial in cell.trials))

@@ -1,0 +1,163 @@
+"""Which settings a method is trained with: its default, the published one, or a grid."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from amongst.bench.paper import Point, published_point
+from amongst.bench.record import Scalar
+from amongst.checks import check_choice
+from amongst.methods import LW, METHODS, Method, Protocol, get_protocol
+
+__all__ = ["CLASSICAL", "SEARCHES", "Budget", "method_class", "method_labels", "points"]
+
+SEARCHES = ("none", "published", "grid", "equal")
+
+CLASSICAL: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
+    "ipal": {"n_neighbors": (5, 10, 15), "alpha": (0.5, 0.95)},
+    "paloc": {},
+    "plecoc": {},
+    "plknn": {"n_neighbors": (5, 10, 15)},
+    "plsvm": {},
+}
+"""Methods without a network, and their grids."""
+
+QUICK_EPOCHS = 10
+DEMO_WIDTHS = "64-64"
+DEMO_BATCH = 64
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much to spend on a cell; the fields are those of a `Request`."""
+
+    epochs: int | None = None
+    search: str = "published"
+    protocol: str = "default"
+    precision: str = "float32"
+    miniature: bool = False
+
+
+def method_labels() -> tuple[str, ...]:
+    """Every label that a trial's method can have; LW has one for each ψ of the paper.
+
+    >>> "lw-sigmoid" in method_labels(), "ipal" in method_labels()
+    (True, True)
+    """
+    neural = [name for name in METHODS if name != "lw"]
+    return ("lw-sigmoid", "lw-cross_entropy", *neural, *CLASSICAL)
+
+
+def method_class(label: str) -> type[Method] | None:
+    """The class behind a label, or None for a method without a network.
+
+    >>> method_class("lw-sigmoid").name
+    'lw'
+    """
+    check_choice("method", label, method_labels())
+    if label in CLASSICAL:
+        return None
+    return METHODS["lw" if label.startswith("lw-") else label]
+
+
+def points(
+    dataset: str,
+    condition: str,
+    method: str,
+    model: str,
+    budget: Budget,
+    fixed: Mapping[str, Scalar] | None = None,
+) -> list[Point]:
+    """Every setting to train a cell with, complete: nothing that changes the answer is implied.
+
+    >>> len(points("mnist", "q=0.1", "lw-sigmoid", "mlp", Budget(search="grid")))
+    50
+    >>> points("mnist", "q=0.1", "lw-sigmoid", "mlp", Budget())[0].values["lr"]
+    0.05
+    """
+    kind = method_class(method)
+    dictated = dict(fixed or {})
+    if kind is None:
+        return _classical_points(method, budget)
+    base = _base(kind, model, budget)
+    found = _searched(kind, dataset, condition, method, model, budget, dictated)
+    return [Point(base | dict(point.values) | dictated, point.note) for point in found]
+
+
+def _base(kind: type[Method], model: str, budget: Budget) -> dict[str, Any]:
+    protocol = get_protocol(budget.protocol)
+    base: dict[str, Any] = {
+        "epochs": budget.epochs or (QUICK_EPOCHS if budget.miniature else 250),
+        "batch_size": DEMO_BATCH if budget.miniature else 256,
+        "optimizer": kind.optimizer,
+        "schedule": _schedule(kind, model, protocol),
+        "precision": budget.precision,
+        "validation": protocol.validation,
+    }
+    if model == "mlp":
+        widths = "-".join(map(str, protocol.widths))
+        base["widths"] = DEMO_WIDTHS if budget.miniature else widths
+    if model == "convnet":
+        base["dropout_at_evaluation"] = protocol.dropout_at_evaluation
+    if kind is LW:
+        base |= {"alpha": 1.0, "beta": 1.0, "initial": protocol.initial}
+        base["refresh"] = protocol.refresh
+    return base
+
+
+def _schedule(kind: type[Method], model: str, protocol: Protocol) -> str:
+    """LW's by the protocol; the others' as their authors have it."""
+    if kind is LW:
+        return protocol.schedule
+    return "proden" if kind.name == "proden" and model == "convnet" else "constant"
+
+
+def _searched(
+    kind: type[Method],
+    dataset: str,
+    condition: str,
+    method: str,
+    model: str,
+    budget: Budget,
+    fixed: Mapping[str, Scalar],
+) -> list[Point]:
+    if budget.search == "grid":
+        return _product(kind.grid, fixed, budget)
+    if budget.search == "equal":
+        own = dict(LW.grid) if kind is LW else {n: LW.grid[n] for n in ("lr", "weight_decay")}
+        protocol = get_protocol(budget.protocol)
+        shared = {"optimizer": ("sgd",), "schedule": (protocol.schedule,)}
+        return _product(own | shared, fixed, budget)
+    if budget.search == "published":
+        found = published_point(dataset, condition, method, model)
+        if found is not None:
+            return [found]
+    note = "" if budget.search == "none" else "none published: the default of this package"
+    return [Point({"lr": kind.lr, "weight_decay": kind.weight_decay}, note)]
+
+
+def _product(
+    grid: Mapping[str, tuple[Any, ...]], fixed: Mapping[str, Scalar], budget: Budget
+) -> list[Point]:
+    """All combinations of what is not dictated; a miniature takes the upper two of each axis."""
+    axes = {name: values for name, values in grid.items() if name not in fixed}
+    if budget.miniature:
+        axes = {name: _upper_middle(values) for name, values in axes.items()}
+    return [
+        Point(dict(zip(axes, values, strict=True))) for values in itertools.product(*axes.values())
+    ]
+
+
+def _upper_middle(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    return values if len(values) <= 2 else values[-3:-1]
+
+
+def _classical_points(method: str, budget: Budget) -> list[Point]:
+    validation = {"validation": get_protocol(budget.protocol).validation}
+    if budget.search in ("grid", "equal"):
+        found = _product(CLASSICAL[method], {}, budget)
+        return [Point(validation | dict(point.values)) for point in found]
+    return [Point(validation)]
