@@ -78,10 +78,9 @@ def class_dependent(
     True
     """
     matrix = np.asarray(Q, dtype=np.float64)
-    codes, known = _true_codes(y, classes if classes is not None or np.size(y) == 0 else None)
-    if classes is None and matrix.ndim == 2 and len(known) < len(matrix):
-        known = _integer_classes(known, len(matrix))
-        codes = np.searchsorted(known, np.asarray(y).ravel())
+    if classes is None and matrix.ndim == 2:
+        classes = _numbered_classes(y, len(matrix))
+    codes, known = _true_codes(y, classes)
     _check_rates(matrix, (len(known), len(known)), "Q")
     if not np.allclose(np.diag(matrix), 1):
         raise InputError("Q must have ones on its diagonal: the true label is always a candidate.")
@@ -244,13 +243,11 @@ def _true_codes(
     return singletons.mask.argmax(axis=1), singletons.classes
 
 
-def _integer_classes(known: npt.NDArray[Any], k: int) -> npt.NDArray[Any]:
-    """0..K−1 where the labels seen are such numbers and some class did not occur."""
-    if known.dtype.kind in "iu" and known.min(initial=0) >= 0 and known.max(initial=0) < k:
-        return np.arange(k)
-    raise InputError(
-        f"y has {len(known)} classes, but Q is for {k}; name all classes in `classes`."
-    )
+def _numbered_classes(y: npt.ArrayLike, k: int) -> Classes:
+    """0..K−1 where the labels are such numbers, so that a class that did not occur still counts."""
+    values = np.asarray(y)
+    numbered = values.dtype.kind in "iu" and values.size and 0 <= values.min() <= values.max() < k
+    return range(k) if numbered else None
 
 
 def _check_rates(rates: npt.NDArray[np.float64], shape: tuple[int, int], name: str) -> None:

@@ -55,7 +55,8 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """The likeliest class of each row, shape (n,)."""
-        labels: npt.NDArray[Any] = self.classes_[self._checked_scores(X).argmax(axis=1)]
+        scores = self._checked_scores(X)
+        labels: npt.NDArray[Any] = self.classes_[scores.argmax(axis=1)]
         return labels
 
     def decision_function(self, X: npt.ArrayLike) -> Floats:
@@ -141,7 +142,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         return self._scores(self._validate_X(X, reset=False))
 
     def _validate_X(self, X: npt.ArrayLike, reset: bool) -> npt.NDArray[Any]:
-        nd = np.ndim(X) > 2 if not hasattr(X, "iloc") else False
+        nd = getattr(X, "ndim", 2) > 2
         array: npt.NDArray[Any] = validate_data(
             self, X, reset=reset, dtype="numeric", allow_nd=nd, ensure_2d=not nd
         )

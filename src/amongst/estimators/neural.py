@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import warnings
 from abc import abstractmethod
@@ -205,10 +206,12 @@ class NeuralClassifier(PartialLabelClassifier):
 
     def _scores(self, X: npt.NDArray[Any]) -> Floats:
         device = as_device(self.device)
-        model = self.model_.to(device)
-        scores = predict_scores(model, self._features(X).to(device)).cpu().numpy()
-        self.model_.to("cpu")
-        return scores.astype(np.float64)
+        # In float64 a row's score does not depend on the rows beside it; images stay in float32.
+        exact = device.type == "cpu" and len(self.in_shape_) == 1
+        dtype = torch.float64 if exact else torch.float32
+        model = copy.deepcopy(self.model_).to(device, dtype)
+        scores = predict_scores(model, self._features(X).to(device, dtype))
+        return scores.cpu().numpy().astype(np.float64)
 
     def _get_state(self) -> tuple[Arrays, dict[str, Any]]:
         arrays = {f"model/{name}": t.numpy() for name, t in self.model_.state_dict().items()}

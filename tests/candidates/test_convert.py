@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from amongst import CandidateSets, as_candidates
+from amongst.candidates import container
+from amongst.errors import InputError
+
+ROWS = [{"ant", "bee"}, {"cow"}, {"ant", "cow"}, {"bee"}]
+MASK = np.array([[1, 1, 0], [0, 0, 1], [1, 0, 1], [0, 1, 0]])
+LABELS = ["ant", "bee", "cow"]
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        ROWS,
+        [sorted(row) for row in ROWS],
+        [tuple(row) for row in ROWS],
+        [np.array(sorted(row)) for row in ROWS],
+        ["ant|bee", "cow", "cow | ant", "bee"],
+        np.array(["ant|bee", "cow", "ant|cow", "bee"]),
+        pd.Series(["ant|bee", "cow", "ant|cow", "bee"], index=[7, 8, 9, 10]),
+        pd.Series(ROWS),
+        pd.DataFrame(MASK.astype(bool), columns=LABELS),
+        pd.DataFrame(MASK, columns=LABELS),
+        pd.DataFrame({"A": ["ant", "cow", "ant", "bee"], "B": ["bee", None, "cow", "bee"]}),
+        np.array([["ant", "bee"], ["cow", "cow"], ["ant", "cow"], ["bee", "bee"]], dtype=object),
+    ],
+    ids=lambda form: type(form).__name__,
+)
+def test_every_form_gives_the_same_sets(form: object) -> None:
+    sets = as_candidates(form)
+    assert sets.classes.tolist() == LABELS
+    assert np.array_equal(sets.mask, MASK.astype(bool))
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix, sp.csc_array, sp.coo_array])
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.float64])
+def test_masks(make: object, dtype: type) -> None:
+    sets = as_candidates(make(MASK.astype(dtype)), classes=LABELS)  # type: ignore[operator]
+    assert np.array_equal(sets.mask, MASK.astype(bool))
+    assert sets == as_candidates(ROWS)
+
+
+def test_ordinary_labels_are_singletons() -> None:
+    sets = as_candidates(np.array([3, 1, 3]))
+    assert sets.classes.tolist() == [1, 3]
+    assert sets.to_labels().tolist() == [3, 1, 3]
+
+
+def test_any_hashable_is_a_label() -> None:
+    sets = as_candidates([[("a", 1), None.__class__], [("a", 1)]])
+    assert sets.to_sets()[1] == frozenset({("a", 1)})
+
+
+masks = st.integers(1, 5).flatmap(
+    lambda k: st.lists(
+        st.lists(st.booleans(), min_size=k, max_size=k).filter(any), min_size=1, max_size=8
+    )
+)
+
+
+@given(masks)
+def test_round_trips(mask: list[list[bool]]) -> None:
+    k = len(mask[0])
+    names = [f"class {z}" for z in range(k)]
+    sets = as_candidates(np.array(mask), classes=names, kind="mask")
+    assert as_candidates(sets.to_mask(), names, kind="mask") == sets
+    assert as_candidates(sets.to_sparse(), names) == sets
+    assert as_candidates(sets.to_sets(), names) == sets
+    assert as_candidates(sets.to_lists(), names) == sets
+    assert as_candidates(sets.to_strings(), names) == sets
+    assert as_candidates(sets.to_frame(), kind="mask") == sets
+    assert as_candidates(sets.to_columns(), names, kind="annotators") == sets
+    if (sets.sizes == 1).all():
+        assert as_candidates(sets.to_labels(), names) == sets
+
+
+@given(masks)
+def test_relabelling_permutes_columns(mask: list[list[bool]]) -> None:
+    names = list(range(len(mask[0])))
+    sets = as_candidates(np.array(mask), kind="mask")
+    turned = as_candidates(sets.to_lists(), classes=names[::-1])
+    assert np.array_equal(turned.mask, sets.mask[:, ::-1])
+    assert as_candidates(turned, classes=names) == sets
+
+
+def test_zeros_and_ones_can_be_annotators() -> None:
+    votes = np.array([[0, 1], [1, 1]])
+    assert as_candidates(votes).sizes.tolist() == [1, 2]
+    assert as_candidates(votes, kind="annotators").sizes.tolist() == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("y", "options", "words"),
+    [
+        ([{"a"}, set(), {"b"}], {}, ["y[1]", "empty candidate set", 'empty="full"']),
+        (["a|b", ""], {}, ["y[1]", "empty"]),
+        ([["a"], ["z"]], {"classes": ["a", "b"]}, ["y[1]", "'z'", "classes"]),
+        ([1, 2], {"classes": [1, 1, 2]}, ["classes", "more than once"]),
+        ([0.5, 1.0], {}, ["y[0]=0.5", "continuous"]),
+        ([1.0, float("nan")], {}, ["y[1]", "not a label"]),
+        (np.array([[0, 2], [1, 0]]), {"kind": "mask"}, ["mask", "0 and 1"]),
+        (np.eye(3), {"classes": ["a", "b"]}, ["2 labels", "3 columns"]),
+        (["a", 3], {}, ["y[1]=3", "mixed types"]),
+        ([[["nested"]]], {}, ["y[0]", "hashable"]),
+        (np.zeros((2, 2, 2)), {}, ["3 dimensions"]),
+        ("a|b", {}, ["one entry for each row"]),
+        (7, {}, ["one entry for each row"]),
+        ([1], {"kind": "sats"}, ["kind='sats'", "sets"]),
+    ],
+)
+def test_bad_input_is_one_clear_sentence(y: object, options: dict, words: list[str]) -> None:
+    with pytest.raises(InputError) as caught:
+        as_candidates(y, **options)
+    assert all(word in str(caught.value) for word in words), str(caught.value)
+
+
+def test_empty_as_full() -> None:
+    sets = as_candidates([["a"], [], ["b"]], empty="full")
+    assert sets.sizes.tolist() == [1, 2, 1]
+
+
+def test_a_large_sparse_mask_stays_sparse() -> None:
+    n, k = 10_000_000, 1_000
+    indices = np.arange(n, dtype=np.int32) % k
+    big = sp.csr_array((np.ones(n, dtype=np.int8), indices, np.arange(n + 1)), shape=(n, k))
+    sets = as_candidates(big)
+    assert sets.is_sparse
+    assert sets.sizes.max() == 1
+    assert sets[5:8].mask.sum() == 3
+    with pytest.raises(InputError, match="GiB"):
+        _ = sets.mask
+
+
+def test_a_small_sparse_mask_is_densified_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    sets = as_candidates(sp.csr_array(MASK))
+    assert sets.is_sparse
+    assert np.array_equal(sets.mask, MASK.astype(bool))
+    monkeypatch.setattr(container, "DENSE_LIMIT_BYTES", 5)
+    with pytest.raises(InputError):
+        _ = as_candidates(sp.csr_array(MASK)).mask
+
+
+def test_frozen_and_sliceable() -> None:
+    sets = as_candidates(ROWS)
+    with pytest.raises(AttributeError):
+        sets.classes = np.array([1])  # type: ignore[misc]
+    assert isinstance(sets[[0, 2]], CandidateSets)
+    assert sets[np.array([True, False, False, True])].to_lists() == [["ant", "bee"], ["bee"]]
+    assert list(sets)[1] == frozenset({"cow"})

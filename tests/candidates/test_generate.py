@@ -1,0 +1,118 @@
+"""Frequencies against the law: every set's count is compared with its probability."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from amongst.candidates import case, class_dependent, instance_dependent, noisy, uniform
+from amongst.errors import InputError
+
+N = 40_000
+
+
+def law(q: np.ndarray, y: int, exclude_full: bool) -> dict[tuple[bool, ...], float]:
+    """P(s | y) for every set s, from the product formula, written as loops."""
+    k = len(q)
+    table = {}
+    for s in product([False, True], repeat=k):
+        p = 1.0
+        for z in range(k):
+            rate = 1.0 if z == y else q[z]
+            p *= rate if s[z] else 1 - rate
+        table[s] = p
+    if exclude_full:
+        full = (True,) * k
+        table = {s: p / (1 - table[full]) for s, p in table.items() if s != full}
+    return {s: p for s, p in table.items() if p > 0}
+
+
+def assert_follows(mask: np.ndarray, table: dict[tuple[bool, ...], float]) -> None:
+    seen = dict.fromkeys(table, 0)
+    for row in map(tuple, mask.tolist()):
+        assert row in seen, f"{row} has probability 0"
+        seen[row] += 1
+    expected = np.array(list(table.values())) * len(mask)
+    assert stats.chisquare(list(seen.values()), expected).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("exclude_full", [False, True])
+@pytest.mark.parametrize("q", [0.1, 0.5, 0.9])
+def test_uniform_follows_its_law(q: float, exclude_full: bool) -> None:
+    sets = uniform(np.ones(N, int), q, classes=range(4), exclude_full=exclude_full, seed=3)
+    assert_follows(sets.mask, law(np.full(4, q), 1, exclude_full))
+
+
+@pytest.mark.parametrize("exclude_full", [False, True])
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_class_dependent_follows_its_law(number: int, exclude_full: bool) -> None:
+    Q = case(number, 5)
+    y = np.arange(N) % 5
+    sets = class_dependent(y, Q, exclude_full=exclude_full, seed=number)
+    for label in range(5):
+        assert_follows(sets.mask[y == label], law(Q[label], label, exclude_full))
+
+
+def test_instance_dependent_rates() -> None:
+    proba = np.tile([0.5, 0.2, 0.3], (N, 1))
+    sets = instance_dependent(np.zeros(N, int), proba, rate=0.9, seed=0)
+    assert_follows(sets.mask, law(np.array([1, 0.9 * 0.2 / 0.3, 0.9]), 0, False))
+
+
+def test_noise_has_its_rate_and_keeps_sizes() -> None:
+    y = np.arange(N) % 6
+    clean = uniform(y, 0.3, seed=1)
+    sets = noisy(clean, y, eta=0.25, seed=2)
+    lost = ~sets.contains(y)
+    assert stats.binomtest(int(lost.sum()), N, 0.25).pvalue > 1e-4
+    full = clean.sizes == 6
+    assert np.array_equal(sets.sizes[~full], clean.sizes[~full])
+    assert (sets.sizes >= 1).all()
+
+
+def test_paper_matrices() -> None:
+    first, third = case(1, 10), case(3, 10)
+    assert first[9, 0] == 0.5
+    assert first.sum() == 15
+    assert third[0].tolist() == [1, 0.5, 0.3, 0.1, 0, 0, 0, 0.1, 0.3, 0.5]
+    for k in range(2, 8):
+        for number in (1, 2, 3):
+            assert (np.diag(case(number, k)) == 1).all()
+
+
+def test_seeds() -> None:
+    y = np.arange(100) % 7
+    assert uniform(y, 0.4, seed=5) == uniform(y, 0.4, seed=5)
+    assert uniform(y, 0.4, seed=5) != uniform(y, 0.4, seed=6)
+    assert uniform(y, 0.4, seed=np.random.default_rng(5)) == uniform(
+        y, 0.4, seed=np.random.default_rng(5)
+    )
+
+
+def test_string_labels_and_missing_classes() -> None:
+    sets = uniform(["b", "a"], 1.0, classes=["a", "b", "c"])
+    assert sets.mask.all()
+    assert class_dependent([0, 2], case(2, 4), seed=0).n_classes == 4
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: uniform([0, 1], 1.5),
+        lambda: uniform([0, 1], 1.0, exclude_full=True),
+        lambda: class_dependent([0, 1], np.full((2, 2), 0.5)),
+        lambda: class_dependent([0, 1], np.eye(3)[:2]),
+        lambda: class_dependent([0, 5], np.eye(3)),
+        lambda: case(4, 10),
+        lambda: instance_dependent([0, 1], [[0.5, 0.5]]),
+        lambda: noisy(uniform([0, 1], 0.5), [0, 1], eta=2),
+        lambda: noisy(uniform([0, 1], 0.5), [0, 9], eta=0.5),
+        lambda: uniform([0, 1], 0.5, seed=-1),
+    ],
+)
+def test_bad_input(call: object) -> None:
+    with pytest.raises(InputError):
+        call()  # type: ignore[operator]
