@@ -1,0 +1,127 @@
+"""Tests of paired tests: against enumeration, SciPy, and worked examples from the literature."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from amongst.errors import InputError
+from amongst.stats import holm, least_p, paired_t, wilcoxon_signed_rank
+
+ALTERNATIVES = ("two-sided", "greater", "less")
+
+
+def enumerated(a: np.ndarray, b: np.ndarray, alternative: str) -> float:
+    """All 2^n signs, one by one."""
+    difference = np.asarray([x - y for x, y in zip(a, b, strict=True) if x != y])
+    if len(difference) == 0:
+        return 1.0
+    ranks = stats.rankdata(np.abs(difference))
+    observed = ranks[difference > 0].sum()
+    sums = np.array(
+        [
+            ranks[np.array(signs)].sum()
+            for signs in itertools.product([False, True], repeat=len(ranks))
+        ]
+    )
+    above, below = np.mean(sums >= observed - 1e-9), np.mean(sums <= observed + 1e-9)
+    return {"greater": above, "less": below, "two-sided": min(1.0, 2 * min(above, below))}[
+        alternative
+    ]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=9),
+    st.sampled_from(ALTERNATIVES),
+)
+def test_wilcoxon_equals_enumeration_with_ties_and_zeros(
+    pairs: list[tuple[int, int]], alternative: str
+) -> None:
+    a, b = map(np.array, zip(*pairs, strict=True))
+    ours = wilcoxon_signed_rank(a, b, alternative=alternative)
+    assert ours == pytest.approx(enumerated(a, b, alternative), abs=1e-12)
+
+
+@pytest.mark.parametrize("alternative", ALTERNATIVES)
+@pytest.mark.parametrize("n", [5, 10, 30])
+def test_wilcoxon_equals_scipy_without_ties(n: int, alternative: str) -> None:
+    rng = np.random.default_rng(n)
+    a, b = rng.normal(size=n), rng.normal(size=n) + 0.3
+    theirs = stats.wilcoxon(a, b, alternative=alternative, method="exact").pvalue
+    assert wilcoxon_signed_rank(a, b, alternative=alternative) == pytest.approx(theirs, rel=1e-10)
+
+
+@pytest.mark.parametrize("n", [2, 5, 10])
+@pytest.mark.parametrize("alternative", ALTERNATIVES)
+def test_least_p_is_reached_and_never_undercut(n: int, alternative: str) -> None:
+    best = np.arange(n) + 1.0
+    reached = min(
+        wilcoxon_signed_rank(best, 0 * best, alternative=alternative),
+        wilcoxon_signed_rank(-best, 0 * best, alternative=alternative),
+    )
+    assert reached == least_p(n, alternative)
+
+
+def test_five_seeds_cannot_be_significant_two_sided() -> None:
+    assert least_p(5, "two-sided") > 0.05 > least_p(5, "greater")
+
+
+@pytest.mark.parametrize("alternative", ALTERNATIVES)
+def test_paired_t_equals_its_formula(alternative: str) -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=8), rng.normal(size=8)
+    d = a - b
+    t = d.mean() / (d.std(ddof=1) / np.sqrt(8))
+    law = stats.t(7)
+    expected = {"greater": law.sf(t), "less": law.cdf(t), "two-sided": 2 * law.sf(abs(t))}
+    assert paired_t(a, b, alternative=alternative) == pytest.approx(expected[alternative])
+
+
+@pytest.mark.parametrize(
+    ("shift", "alternative", "p"),
+    [(1.0, "greater", 0.0), (1.0, "less", 1.0), (1.0, "two-sided", 0.0), (0.0, "greater", 1.0)],
+)
+def test_paired_t_without_spread_says_so_without_a_warning(
+    shift: float, alternative: str, p: float
+) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert paired_t([1.0 + shift, 2.0 + shift], [1.0, 2.0], alternative=alternative) == p
+
+
+def test_holm_on_a_worked_example() -> None:
+    """Holm (1979), as in many textbooks: 0.01, 0.02, 0.03, 0.005 over four tests."""
+    np.testing.assert_allclose(holm([0.01, 0.02, 0.03, 0.005]), [0.03, 0.04, 0.04, 0.02])
+
+
+@given(st.lists(st.floats(0, 1), min_size=0, max_size=12))
+def test_holm_is_between_p_and_bonferroni_and_keeps_the_order(p: list[float]) -> None:
+    adjusted = holm(p)
+    assert (adjusted >= np.array(p)).all()
+    assert (adjusted <= np.minimum(1, len(p) * np.array(p)) + 1e-15).all()
+    assert (np.diff(adjusted[np.argsort(p, kind="stable")]) >= 0).all()
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "words"),
+    [([1, 2], [1], "2 values and b 1"), ([], [], "pairs"), ([1.0], [np.nan], "finite")],
+)
+def test_bad_pairs_are_named(a: list[float], b: list[float], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        wilcoxon_signed_rank(a, b)
+
+
+def test_bad_alternative_and_bad_p_are_named() -> None:
+    with pytest.raises(InputError, match="did you mean 'greater'"):
+        wilcoxon_signed_rank([1], [2], alternative="grater")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="between 0 and 1"):
+        holm([0.5, 1.5])
+    with pytest.raises(InputError, match="two pairs"):
+        paired_t([1.0], [2.0])
