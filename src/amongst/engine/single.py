@@ -152,10 +152,7 @@ def run_epoch(
             "the features."
         )
     record = {"epoch": state.epoch + 1, "lr": lr, "loss": loss, "covering": covering}
-    record |= {
-        item.name: float(item.measure(predict_scores(state.model, item.features, settings)))
-        for item in watch
-    }
+    record |= _measured(state.model, watch, settings)
     return record | {"seconds": time.perf_counter() - began}
 
 
@@ -198,6 +195,17 @@ def predict_scores(
             chunks.append(model(x).to(features.dtype))
     model.train(was_training)
     return torch.cat(chunks)
+
+
+def _measured(model: nn.Module, watch: Sequence[Watch], settings: Settings) -> dict[str, float]:
+    """What is watched; things that look at one set of rows share its scores."""
+    scored: dict[int, Tensor] = {}
+    record = {}
+    for item in watch:
+        if id(item.features) not in scored:
+            scored[id(item.features)] = predict_scores(model, item.features, settings)
+        record[item.name] = float(item.measure(scored[id(item.features)]))
+    return record
 
 
 def _refresh_rows(
