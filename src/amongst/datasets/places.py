@@ -1,0 +1,158 @@
+"""Where files are: the folder in AMONGST_DATA, then the user cache. Checksums, atomic writes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from amongst.datasets.catalogue import CATALOGUE
+from amongst.datasets.entries import Entry, File
+from amongst.errors import DataNotFoundError, FileFormatError, InputError
+from amongst.optional import optional_import
+
+__all__ = [
+    "atomic_write",
+    "cache_folder",
+    "check_sha256",
+    "data_folder",
+    "find",
+    "require",
+    "roots",
+    "sha256_of",
+    "writable",
+]
+
+CHUNK = 1 << 20
+
+
+def data_folder() -> Path | None:
+    """The folder in AMONGST_DATA, or None where it is not set."""
+    value = os.environ.get("AMONGST_DATA")
+    if not value:
+        return None
+    folder = Path(value).expanduser()
+    if not folder.is_dir():
+        raise InputError(f"AMONGST_DATA={value!r} is not a folder; correct it, or unset it.")
+    return folder
+
+
+def cache_folder() -> Path | None:
+    """The folder in AMONGST_CACHE, else the user's cache; None where it cannot be told."""
+    value = os.environ.get("AMONGST_CACHE")
+    if value:
+        return Path(value).expanduser()
+    with suppress(ImportError):
+        dirs = optional_import("platformdirs", extra="data", purpose="finding the user cache")
+        return Path(dirs.user_cache_dir("amongst")) / "datasets"
+    return None
+
+
+def roots() -> list[Path]:
+    """The folders to look in, in this order."""
+    return [folder for folder in (data_folder(), cache_folder()) if folder is not None]
+
+
+def find(entry: Entry, file: File) -> Path | None:
+    """Where a dataset's file is, or None."""
+    for root in roots():
+        for folder in entry.folders:
+            for name in file.names:
+                path = root / folder / name
+                if path.is_file():
+                    return path
+    return None
+
+
+def require(entry: Entry, file: File) -> Path:
+    """Where a dataset's file is, or one line that says where to put it."""
+    path = find(entry, file)
+    if path is not None:
+        return path
+    raise DataNotFoundError(missing(entry, file))
+
+
+def missing(entry: Entry, file: File, reason: str = "") -> str:
+    """One line: what is missing, why it could not be fetched, and where to put it by hand."""
+    looked = " and ".join(str(root) for root in roots()) or "no folder (AMONGST_DATA is not set)"
+    target = (roots() or [Path("<folder>")])[0] / entry.home / file.name
+    origin = (file.urls or (entry.source,))[0]
+    how = f" It {reason}." if reason else ""
+    fetch = (
+        f" Run `amongst datasets fetch {entry.name}`, or put"
+        if file.urls and not reason
+        else " Put"
+    )
+    return (
+        f"{entry.name}: {file.name} is not in {looked}.{how}{fetch} it by hand at {target} (from "
+        f"{origin})."
+    )
+
+
+def sha256_of(path: Path) -> str:
+    """sha256 of a file, read a chunk at a time."""
+    total = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(CHUNK):
+            total.update(chunk)
+    return total.hexdigest()
+
+
+def check_sha256(path: Path, expected: str | None, found: str) -> None:
+    """An error that names file, expected and found; nothing is deleted."""
+    if expected is None or expected == found:
+        return
+    twin = _known_as(found)
+    hint = f" This is {twin}: were files swapped?" if twin else " It is damaged or another version."
+    raise FileFormatError(
+        f"{path} has the wrong checksum: expected sha256 {expected}, found {found}.{hint} Nothing "
+        "was deleted; replace the file by hand."
+    )
+
+
+def _known_as(sha256: str) -> str | None:
+    for entry in CATALOGUE:
+        for file in entry.files:
+            if file.sha256 == sha256:
+                return f"{file.name} of {entry.name}"
+    return None
+
+
+def writable(folder: Path) -> Path:
+    """The folder, made if need be; one clear line where it cannot be written."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return folder
+    except OSError as error:
+        raise InputError(
+            f"the cache folder {folder} cannot be written ({error.strerror or error}). Set "
+            "AMONGST_CACHE to a folder that can, or put the files in a folder and set AMONGST_DATA."
+        ) from error
+
+
+@contextmanager
+def atomic_write(path: Path) -> Iterator[BinaryIO]:
+    """A file that appears under its name only when it is complete.
+
+    >>> target = Path(tempfile.mkdtemp()) / "numbers"
+    >>> with atomic_write(target) as file:
+    ...     _ = file.write(b"123")
+    ...     print(target.exists())
+    False
+    >>> target.read_bytes()
+    b'123'
+    """
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+        os.replace(name, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(name)
+        raise
