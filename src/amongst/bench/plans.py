@@ -259,8 +259,14 @@ def _beyond() -> list[Slot]:
         for method in NEURAL
         for condition in ("q=0.7", "q=0.9")
     ]
+    auto = [
+        Slot(dataset, condition, method, model, "β=auto", fixed=(("beta", "auto"),))
+        for dataset, model in images
+        for method in ("lw-sigmoid", "lw-cross_entropy")
+        for condition in ("q=0.1", "q=0.3", "q=0.5", "q=0.7", "q=0.9")
+    ]
     human = [Slot("cifar10n", REAL, method, "convnet") for method in NEURAL]
-    return rates + human
+    return rates + auto + human
 
 
 def _real_beyond() -> list[Slot]:
@@ -332,9 +338,11 @@ def _repeats(request: Request, folds: int | None) -> list[tuple[int, int | None]
 
 def _cell(slot: Slot, budget: Budget, repeats: Sequence[tuple[int, int | None]]) -> Cell:
     chosen = points(slot.dataset, slot.condition, slot.method, slot.model, budget, dict(slot.fixed))
+    count = 1 + max((fold for _, fold in repeats if fold is not None), default=-1)
+    folds = {"folds": count} if count else {}
     trials = tuple(
-        Trial(slot.dataset, slot.condition, slot.method, slot.model, seed, fold, point.values)
-        for point in chosen
+        Trial(slot.dataset, slot.condition, slot.method, slot.model, seed, fold, settings)
+        for settings in (dict(point.values) | folds for point in chosen)
         for seed, fold in repeats
     )
     return Cell(slot, trials, note=chosen[0].note if len(chosen) == 1 else "")
