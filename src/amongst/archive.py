@@ -37,7 +37,7 @@ def write_archive(path: str | os.PathLike[str], arrays: Arrays, facts: Mapping[s
     ('example', (2, 2))
     """
     try:
-        text = json.dumps(facts, sort_keys=True, allow_nan=True)
+        text = json.dumps(facts)
     except TypeError as error:
         raise InputError(f"this cannot be saved without pickle: {error}.") from error
     whole = {name: np.ascontiguousarray(array) for name, array in arrays.items()}

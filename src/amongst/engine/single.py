@@ -164,6 +164,7 @@ def step(
     weights = None if state.weights is None else state.weights[rows]
     with _autocast(x.device, settings):
         scores = state.model(x)
+    _check_scores(scores, inside)
     scores = scores.to(data.features.dtype)
     losses = method.loss(scores, inside, weights)
     state.optimizer.zero_grad(set_to_none=True)
@@ -253,6 +254,14 @@ def _autocast(device: torch.device, settings: Settings | None) -> AbstractContex
     if settings is not None and settings.precision == "bf16" and device.type == "cuda":
         return torch.autocast("cuda", dtype=torch.bfloat16)
     return nullcontext()
+
+
+def _check_scores(scores: Tensor, inside: Tensor) -> None:
+    if scores.shape != inside.shape:
+        raise InputError(
+            f"the model gives scores of shape {tuple(scores.shape)} for a batch of "
+            f"{len(inside)} rows; with {inside.shape[1]} classes it must be {tuple(inside.shape)}."
+        )
 
 
 def _check_batches(model: nn.Module, data: TrainingData, settings: Settings) -> None:

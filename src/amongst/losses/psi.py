@@ -70,7 +70,7 @@ def _ramp(margin: Tensor) -> Tensor:
 
 
 def _zero_one(margin: Tensor) -> Tensor:
-    return (1 - margin.sign()) / 2
+    return torch.where(margin.isnan(), margin, (1 - margin.sign()) / 2)
 
 
 def _logistic(margin: Tensor) -> Tensor:

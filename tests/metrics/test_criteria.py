@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import torch
+
+from amongst.metrics import accuracy, approximated_accuracy, covering_rate
+
+
+def test_against_loops() -> None:
+    generator = torch.Generator().manual_seed(0)
+    scores = torch.randn(30, 4, dtype=torch.float64, generator=generator)
+    labels = torch.randint(4, (30,), generator=generator)
+    inside = torch.rand(30, 4, generator=generator) < 0.5
+    inside[torch.arange(30), labels] = True
+    right = covered = approximated = 0.0
+    for g, y, s in zip(scores, labels, inside, strict=True):
+        predicted = max(range(4), key=lambda z: float(g[z]))
+        right += predicted == int(y)
+        covered += bool(s[predicted])
+        p = g.exp() / g.exp().sum()
+        approximated += float(p[predicted] / p[s].sum()) if s[predicted] else 0.0
+    assert torch.isclose(accuracy(scores, labels), torch.tensor(right / 30))
+    assert torch.isclose(covering_rate(scores, inside), torch.tensor(covered / 30))
+    assert torch.isclose(approximated_accuracy(scores, inside), torch.tensor(approximated / 30))
+
+
+def test_one_function_serves_a_population() -> None:
+    scores = torch.randn(3, 7, 4, generator=torch.Generator().manual_seed(1))
+    inside = torch.rand(7, 4, generator=torch.Generator().manual_seed(2)) < 0.6
+    inside[:, 0] = True
+    for metric, against in (
+        (accuracy, torch.zeros(7, dtype=torch.long)),
+        (covering_rate, inside),
+        (approximated_accuracy, inside),
+    ):
+        together = metric(scores, against)
+        assert together.shape == (3,)
+        torch.testing.assert_close(together[1], metric(scores[1], against))
+
+
+def test_singletons_make_covering_rate_the_accuracy() -> None:
+    scores = torch.randn(50, 5, generator=torch.Generator().manual_seed(3))
+    labels = torch.arange(50) % 5
+    inside = torch.eye(5, dtype=torch.bool)[labels]
+    assert covering_rate(scores, inside) == accuracy(scores, labels)
