@@ -1,0 +1,123 @@
+"""Ways to run a cohort's steps: as they are, captured in a CUDA graph, compiled, or fused.
+
+``eager`` runs anywhere. ``graph`` captures the same operations, one graph for each batch size;
+``compiled`` lets torch.compile fuse them first; ``fused`` uses hand-written Triton kernels. The
+last three need a GPU (``compiled`` also works on a CPU with a C++ compiler).
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+
+import torch
+
+from amongst.checks import check_choice
+from amongst.engine.population.cohort import Cohort
+from amongst.engine.population.step import advance
+from amongst.errors import InputError
+from amongst.models.stacked import StackedDense
+
+__all__ = ["BACKENDS", "Stepper", "choose_backend", "make_stepper", "products_in"]
+
+BACKENDS = ("auto", "eager", "graph", "compiled", "fused")
+WARM_UPS = 3
+
+Stepper = Callable[[int], None]
+"""Takes the number of rows in the next batch, and runs the step."""
+
+Advance = Callable[[Cohort, int], None]
+
+
+def choose_backend(backend: str, cohort: Cohort) -> str:
+    """The backend that a name means for this cohort.
+
+    ``"auto"`` is fused where the fused kernels apply, else a graph on a GPU, else eager.
+    """
+    check_choice("backend", backend, BACKENDS)
+    on_gpu = cohort.device.type == "cuda"
+    if backend == "auto":
+        if on_gpu and why_not_fused(cohort) is None:
+            return "fused"
+        return "graph" if on_gpu else "eager"
+    if backend in ("graph", "fused") and not on_gpu:
+        raise InputError(f"backend={backend!r} needs a GPU; use backend='eager' or 'auto'.")
+    reason = why_not_fused(cohort) if backend == "fused" else None
+    if reason is not None:
+        raise InputError(f"backend='fused' cannot train this population: {reason}. Use 'auto'.")
+    return backend
+
+
+def why_not_fused(cohort: Cohort) -> str | None:
+    """Why the fused kernels do not apply, or None."""
+    if importlib.util.find_spec("triton") is None:
+        return "the package triton is not installed"
+    if not isinstance(cohort.network, StackedDense):
+        return "it is for the linear model and the MLP"
+    if max(cohort.sizes) > 256:
+        return "a batch has more than 256 rows"
+    return None if cohort.precision == "bf16" else "it computes in bf16 only"
+
+
+def make_stepper(cohort: Cohort, backend: str) -> Stepper:
+    """Something that runs one step of the cohort."""
+    if backend == "eager":
+        return partial(advance, cohort)
+    step: Advance = advance
+    if backend == "compiled":
+        step = torch.compile(advance, fullgraph=True, dynamic=False)
+    elif backend == "fused":
+        from amongst.engine.population.fused import FusedStep
+
+        step = FusedStep(cohort)
+    if cohort.device.type != "cuda":
+        return partial(step, cohort)
+    return _Graphs(cohort, step)
+
+
+@contextmanager
+def products_in(precision: str) -> Iterator[None]:
+    """float32 matrix products as tf32 inside, where that is asked for; and as they were outside."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+class _Graphs:
+    """One captured CUDA graph for each batch size.
+
+    Warm-up and capture run with every member marked dead, so that nothing but the counts moves.
+    """
+
+    def __init__(self, cohort: Cohort, step: Advance) -> None:
+        self.cohort, self.step = cohort, step
+        self.graphs: dict[int, torch.cuda.CUDAGraph] = {}
+
+    def __call__(self, size: int) -> None:
+        if size not in self.graphs:
+            self.graphs[size] = self._captured(size)
+        self.graphs[size].replay()
+
+    def _captured(self, size: int) -> torch.cuda.CUDAGraph:
+        cohort = self.cohort
+        counts = (cohort.alive, cohort.totals, cohort.tick)
+        saved = [value.clone() for value in counts]
+        cohort.alive.fill_(False)
+        side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(WARM_UPS):
+                cohort.tick.copy_(saved[2])
+                self.step(cohort, size)
+        torch.cuda.current_stream().wait_stream(side)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            self.step(cohort, size)
+        for value, old in zip(counts, saved, strict=True):
+            value.copy_(old)
+        return graph

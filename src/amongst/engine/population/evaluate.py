@@ -1,0 +1,66 @@
+"""What is measured after each epoch, for all members at once, on the device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+from amongst.engine.data import Features
+from amongst.engine.population.cohort import Cohort
+from amongst.engine.single import Watch
+from amongst.models.stacked import StackedNetwork
+
+__all__ = ["Criterion", "measure_held", "measure_watched", "score"]
+
+SCORED_AT_A_TIME = 2**20
+"""Rows × members in one forward pass of an evaluation."""
+
+Criterion = Callable[[Tensor, Tensor], Tensor]
+"""Scores (..., n, K) and masks (..., n, K) to values (...), e.g. of `amongst.metrics`."""
+
+
+@torch.no_grad()
+def score(network: StackedNetwork, features: Features, index: Tensor | None = None) -> Tensor:
+    """Scores (M, n, K) of shared rows, or of each member's own rows `index` (M, n)."""
+    n = len(features) if index is None else index.shape[1]
+    at_a_time = max(1, min(n, SCORED_AT_A_TIME // len(network)))
+    chunks = []
+    for a in range(0, n, at_a_time):
+        rows = slice(a, a + at_a_time)
+        x = features.batch(rows if index is None else index[:, rows])
+        chunks.append(network.evaluate(x, shared=index is None))
+    return chunks[0] if len(chunks) == 1 else torch.cat(chunks, 1)
+
+
+def measure_watched(cohort: Cohort, watch: Sequence[Watch]) -> list[Tensor]:
+    """One value (M,) for each thing watched; things that look at one set of rows share scores."""
+    scored: dict[int, Tensor] = {}
+    values = []
+    for item in watch:
+        key = id(item.features)
+        if key not in scored:
+            moved = item.features.to(cohort.device, cohort.features.dtype)
+            scored[key] = score(cohort.network, moved)
+        values.append(_per_member(item.measure, scored[key]))
+    return values
+
+
+def measure_held(cohort: Cohort, held: Mapping[str, Criterion]) -> list[Tensor]:
+    """One value (M,) for each criterion, on each member's own held rows and candidate sets."""
+    own = [member.held for member in cohort.members]
+    if not held or own[0] is None:
+        return [torch.full((len(cohort),), torch.nan, device=cohort.device) for _ in held]
+    index = torch.stack([rows.long() for rows in own if rows is not None]).to(cohort.device)
+    scores = score(cohort.network, cohort.features, index)
+    inside = cohort.candidates.of(index)
+    return [criterion(scores, inside) for criterion in held.values()]
+
+
+def _per_member(measure: Callable[[Tensor], Tensor], scores: Tensor) -> Tensor:
+    """The measure of each member; one that knows no leading axes is asked member by member."""
+    values = measure(scores)
+    if values.shape == scores.shape[:1]:
+        return values
+    return torch.stack([torch.as_tensor(measure(own)) for own in scores])

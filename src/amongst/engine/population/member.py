@@ -1,0 +1,189 @@
+"""A member of a population, and how members fall into cohorts that train in lockstep."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
+from itertools import groupby
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from amongst.engine.order import batch_bounds, split_seed
+from amongst.engine.settings import Settings
+from amongst.errors import InputError
+from amongst.methods import Method
+
+__all__ = ["Member", "Run", "arrange", "check_batches", "check_members", "combined", "runs"]
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """One model of a population: what it minimises, how, and on which rows.
+
+    Parameters
+    ----------
+    method, settings : as for `amongst.engine.train`.
+    inside : bool, shape (n, K), over all rows of the population's features. Members that share a
+        tensor share its memory.
+    rows : the rows it trains on, or None for all.
+    held : rows kept back for criteria that need candidate sets only, or None.
+    model_seed : of the initial weights; by default from ``settings.seed`` by `split_seed`.
+
+    Examples
+    --------
+    >>> from amongst.methods import LW
+    >>> inside = torch.tensor([[True, False], [True, True]])
+    >>> Member(LW(beta=2.0), inside, Settings(epochs=3)).n_rows
+    2
+    """
+
+    method: Method
+    inside: Tensor
+    settings: Settings = field(default_factory=Settings)
+    rows: Tensor | None = None
+    held: Tensor | None = None
+    model_seed: int | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows it trains on."""
+        return len(self.inside) if self.rows is None else len(self.rows)
+
+    @property
+    def n_classes(self) -> int:
+        """K."""
+        return self.inside.shape[1]
+
+    @property
+    def initial_seed(self) -> int:
+        """The seed of its initial weights."""
+        own = self.model_seed
+        return split_seed(self.settings.seed)[0] if own is None else own
+
+
+@dataclass(frozen=True)
+class Run:
+    """Neighbouring members with one structure: one call of one method serves them all.
+
+    >>> Run(0, 3, method=None).part
+    slice(0, 3, None)
+    """
+
+    first: int
+    last: int
+    method: Any
+
+    @property
+    def part(self) -> slice:
+        """Their place in the cohort."""
+        return slice(self.first, self.last)
+
+
+def arrange(members: Sequence[Member]) -> list[list[int]]:
+    """Cohorts, as lists of indices: one number of rows, batch size, epochs and precision each.
+
+    Inside a cohort SGD comes before Adam, members that take a second forward pass stand together,
+    and so do members whose methods differ in numbers only.
+
+    >>> from amongst.methods import CC, LW
+    >>> inside = torch.ones(4, 2, dtype=torch.bool)
+    >>> arrange([Member(LW(), inside), Member(CC(), inside), Member(LW(beta=2.0), inside)])
+    [[1, 0, 2]]
+    """
+    by_pace: dict[tuple[Any, ...], list[int]] = {}
+    for i, member in enumerate(members):
+        by_pace.setdefault(_pace(member), []).append(i)
+    return [sorted(cohort, key=lambda i: _place(members[i])) for cohort in by_pace.values()]
+
+
+def runs(members: Sequence[Member]) -> list[Run]:
+    """Neighbours of one structure, in the order given.
+
+    >>> from amongst.methods import LW
+    >>> inside = torch.ones(4, 2, dtype=torch.bool)
+    >>> runs([Member(LW(beta=b), inside) for b in (0.0, 1.0)])[0].method.beta.tolist()
+    [[0.0], [1.0]]
+    """
+    found, first = [], 0
+    for _, neighbours in groupby(members, key=_place):
+        group = list(neighbours)
+        found.append(Run(first, first + len(group), combined([m.method for m in group])))
+        first += len(group)
+    return found
+
+
+def combined(methods: Sequence[Method]) -> Method:
+    """One method for many: its leaves become tensors of shape (m, 1).
+
+    >>> from amongst.methods import LW
+    >>> combined([LW(beta=1.0), LW(beta=2.0)]).beta.shape
+    torch.Size([2, 1])
+    """
+    leaves = {
+        name: torch.tensor([[float(getattr(m, name))] for m in methods], dtype=torch.float64)
+        for name in methods[0].leaves
+    }
+    return replace(methods[0], **leaves) if leaves else methods[0]
+
+
+def check_members(members: Sequence[Member], n: int) -> None:
+    """Every mask fits the features, and every subset of rows exists."""
+    if not members:
+        raise InputError("members is empty: a population needs at least one member.")
+    for i, member in enumerate(members):
+        shape = tuple(member.inside.shape)
+        if member.inside.dtype != torch.bool or len(shape) != 2 or shape[0] != n:
+            raise InputError(
+                f"members[{i}].inside has dtype {member.inside.dtype} and shape {shape}; expected "
+                f"bool of shape ({n}, K), one row for each row of the features."
+            )
+        if member.n_classes != members[0].n_classes:
+            raise InputError(
+                f"members[{i}] has {member.n_classes} classes and members[0] has "
+                f"{members[0].n_classes}; train them as two populations."
+            )
+        _check_rows(f"members[{i}].rows", member.rows, n)
+        _check_rows(f"members[{i}].held", member.held, n)
+
+
+def check_batches(model: nn.Module, member: Member) -> None:
+    """Batch normalisation needs two rows in every batch."""
+    n, size = member.n_rows, member.settings.batch_size
+    smallest = min(b - a for a, b in batch_bounds(n, size))
+    normalises = any(isinstance(m, nn.modules.batchnorm._BatchNorm) for m in model.modules())
+    if smallest < 2 and normalises:
+        raise InputError(
+            f"a batch of one row (n_samples={n}, batch_size={size}) is too small for batch "
+            "normalisation, which needs two. Raise batch_size, add rows, or use model='linear'."
+        )
+
+
+def _check_rows(name: str, rows: Tensor | None, n: int) -> None:
+    if rows is None:
+        return
+    if rows.dim() != 1 or len(rows) == 0 or rows.dtype not in (torch.int32, torch.int64):
+        raise InputError(
+            f"{name} has dtype {rows.dtype} and shape {tuple(rows.shape)}; expected row numbers, "
+            "whole and one-dimensional, at least one."
+        )
+    if int(rows.min()) < 0 or int(rows.max()) >= n:
+        raise InputError(f"{name} points outside the {n} rows of the features.")
+
+
+def _pace(member: Member) -> tuple[Any, ...]:
+    s = member.settings
+    held = None if member.held is None else len(member.held)
+    return member.n_rows, s.batch_size, s.epochs, s.precision, held
+
+
+def _place(member: Member) -> tuple[Any, ...]:
+    """Sort key: optimiser, then second-pass members next to the border, then structure."""
+    method, adam = member.method, member.settings.optimizer == "adam"
+    structure = tuple(
+        (f.name, repr(getattr(method, f.name)))
+        for f in fields(method)
+        if f.name not in method.leaves
+    )
+    return adam, (method.when == "post") != adam, method.name, structure

@@ -1,0 +1,169 @@
+"""How much memory a population needs, and the waves in which it fits."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+
+import torch
+from torch import Tensor, nn
+
+from amongst.engine.data import Features
+from amongst.engine.population.candidates import code_bytes
+from amongst.engine.population.member import Member
+from amongst.errors import InputError
+from amongst.models import ModelSpec, build_model
+
+__all__ = ["MemoryPlan", "available_memory", "plan_memory", "split_waves"]
+
+GIB = 2**30
+SAFE_SHARE = 0.85
+"""Of the memory that is free, how much a plan uses."""
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """What members in lockstep need, in bytes.
+
+    Attributes
+    ----------
+    members : M.
+    shared : features and distinct masks, once.
+    each : parameters, optimiser state, weights, order and activations of one member.
+    limit : what may be used.
+
+    Examples
+    --------
+    >>> print(MemoryPlan(members=1000, shared=2**30, each=2**24, limit=2**33))
+    1,000 members need 16.6 GiB (1.0 shared, 16.0 MiB each); 8.0 GiB may be used: 3 waves
+    """
+
+    members: int
+    shared: int
+    each: int
+    limit: int
+
+    @property
+    def total(self) -> int:
+        """Bytes for all members at once."""
+        return self.shared + self.members * self.each
+
+    @property
+    def waves(self) -> int:
+        """How many parts the population must be trained in."""
+        room = max(self.limit - self.shared, self.each)
+        return math.ceil(self.members / (room // self.each))
+
+    def __str__(self) -> str:
+        parts = f"{self.waves} wave{'s' if self.waves > 1 else ''}"
+        return (
+            f"{self.members:,} members need {self.total / GIB:.1f} GiB ({self.shared / GIB:.1f} "
+            f"shared, {self.each / 2**20:.1f} MiB each); {self.limit / GIB:.1f} GiB may be used: "
+            f"{parts}"
+        )
+
+
+def plan_memory(
+    members: Sequence[Member],
+    features: Features,
+    model: ModelSpec,
+    options: dict[str, object] | None = None,
+    *,
+    device: torch.device | str = "cpu",
+    memory_limit: int | None = None,
+) -> MemoryPlan:
+    """The memory that members in lockstep will need, before anything is allocated.
+
+    Parameters
+    ----------
+    members, features, model, options : as for `train_population`.
+    memory_limit : bytes; by default most of what is free on the device.
+
+    Examples
+    --------
+    >>> from amongst.engine import Features, Settings
+    >>> from amongst.methods import LW
+    >>> mnist = Features(torch.zeros(60_000, 784, dtype=torch.uint8))
+    >>> inside = torch.ones(60_000, 10, dtype=torch.bool)
+    >>> plan = plan_memory([Member(LW(), inside)] * 50, mnist, "mlp", memory_limit=2**32)
+    >>> plan.waves
+    1
+    """
+    first = members[0]
+    network = build_model(model, features.shape, first.n_classes, 0, **(options or {}))
+    item = 8 if first.settings.precision == "float64" else 4
+    masks = {id(m.inside) for m in members}
+    shared = features.values.numel() * features.values.element_size()
+    shared += len(masks) * len(features) * code_bytes(first.n_classes)
+    each = _parameter_bytes(network, members, item) + _row_bytes(members, item)
+    each += 3 * item * _activations(network, features, min(first.settings.batch_size, 4096))
+    limit = available_memory(device) if memory_limit is None else memory_limit
+    return MemoryPlan(len(members), shared, each, limit)
+
+
+def available_memory(device: torch.device | str = "cpu") -> int:
+    """Bytes that a plan may use on a device.
+
+    >>> available_memory("cpu") > 0
+    True
+    """
+    device = torch.device(device)
+    if device.type == "cuda":
+        free = torch.cuda.mem_get_info(device)[0]
+        idle = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return int(SAFE_SHARE * (free + idle))
+    names = os.sysconf_names
+    if "SC_AVPHYS_PAGES" not in names:
+        return 4 * GIB
+    return int(SAFE_SHARE * os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+
+
+def split_waves(indices: Sequence[int], waves: int) -> list[list[int]]:
+    """Indices in parts whose sizes differ by one at most.
+
+    >>> split_waves(range(7), 3)
+    [[0, 1, 2], [3, 4], [5, 6]]
+    """
+    small, extra = divmod(len(indices), waves)
+    sizes = [small + (i < extra) for i in range(waves)]
+    return [list(indices[a:b]) for a, b in pairwise([0, *accumulate(sizes)])]
+
+
+def _parameter_bytes(network: nn.Module, members: Sequence[Member], item: int) -> int:
+    """Parameters, traces, second moments where there is Adam, gradients, and a 16-bit copy."""
+    entries = sum(p.numel() for p in network.parameters())
+    copies = 4 + any(m.settings.optimizer == "adam" for m in members)
+    return entries * (item * copies + 2)
+
+
+def _row_bytes(members: Sequence[Member], item: int) -> int:
+    first = members[0]
+    probe = torch.ones(1, first.n_classes, dtype=torch.bool)
+    weighted = any(m.method.init(probe) is not None for m in members)
+    chosen = any(m.rows is not None for m in members)
+    return first.n_rows * (4 + 8 * chosen + item * first.n_classes * weighted)
+
+
+def _activations(network: nn.Module, features: Features, rows: int) -> int:
+    """Entries of all layers' outputs for one batch, found by a pass that computes nothing."""
+    entries = [rows * math.prod(features.shape)]
+
+    def note(_module: nn.Module, _inputs: object, output: object) -> None:
+        if isinstance(output, Tensor):
+            entries.append(output.numel())
+
+    hooks = [m.register_forward_hook(note) for m in network.modules() if not list(m.children())]
+    try:
+        network.eval().to("meta")(torch.empty(rows, *features.shape, device="meta"))
+    except (RuntimeError, NotImplementedError) as error:
+        raise InputError(
+            f"model={type(network).__name__} cannot score a batch of shape "
+            f"{(rows, *features.shape)}: {str(error).splitlines()[0]}"
+        ) from error
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return sum(entries)

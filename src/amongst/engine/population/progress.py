@@ -1,0 +1,80 @@
+"""Early answers: how a population is doing, and how long it will take."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from amongst.engine.population.member import Member
+
+__all__ = ["Progress", "print_progress"]
+
+
+@dataclass(eq=False)
+class Progress:
+    """Where training stands. Values stay on the device until someone looks.
+
+    Attributes
+    ----------
+    total, done : member-epochs to train, and trained.
+    epoch, members : of the wave that trains now.
+    columns, values : what was measured last; shape (members, columns), on the device.
+    """
+
+    total: int
+    callback: Callable[[Progress], None] | None = None
+    done: int = 0
+    epoch: int = 0
+    members: int = 0
+    columns: tuple[str, ...] = ()
+    values: Tensor = field(default_factory=lambda: torch.empty(0, 0))
+    began: float = field(default_factory=time.perf_counter)
+
+    @classmethod
+    def of(cls, members: Sequence[Member], callback: Callable[[Progress], None] | None) -> Progress:
+        """At the start of a population."""
+        return cls(sum(member.settings.epochs for member in members), callback)
+
+    def advance(self, members: int, epoch: int, columns: tuple[str, ...], values: Tensor) -> None:
+        """One more epoch of a wave is done."""
+        self.done += members
+        self.members, self.epoch, self.columns, self.values = members, epoch, columns, values
+        if self.callback is not None:
+            self.callback(self)
+
+    @property
+    def seconds_left(self) -> float:
+        """If the rest goes as fast as what is done."""
+        elapsed = time.perf_counter() - self.began
+        return elapsed * (self.total - self.done) / max(self.done, 1)
+
+    def summary(self, column: str | None = None) -> tuple[float, float, float]:
+        """Smallest, median and largest value of a column (the last one by default)."""
+        place = self.columns.index(column) if column else len(self.columns) - 1
+        values = self.values[:, place]
+        alive = values[~values.isnan()].cpu()
+        if not len(alive):
+            return (float("nan"),) * 3
+        return float(alive.min()), float(alive.median()), float(alive.max())
+
+
+def print_progress(progress: Progress) -> None:
+    """An `on_epoch` that keeps one line on the terminal: share done, median, best, time left.
+
+    >>> line = Progress(total=4, done=2, epoch=1, columns=("loss",), values=torch.ones(2, 1))
+    >>> line.began = time.perf_counter()
+    >>> print_progress(line)  # doctest: +ELLIPSIS
+    <BLANKLINE>
+     50 % · epoch 1 · loss median 1 (1 to 1) · ... s left
+    """
+    low, middle, high = progress.summary()
+    name = progress.columns[-1]
+    text = (
+        f"{100 * progress.done / progress.total:3.0f} % · epoch {progress.epoch} · {name} median "
+        f"{middle:.4g} ({low:.4g} to {high:.4g}) · {progress.seconds_left:.0f} s left"
+    )
+    print(f"\r{text}", end="" if progress.done < progress.total else "\n", flush=True)

@@ -1,0 +1,242 @@
+"""Train a population: members → cohorts → waves that fit → epochs → steps."""
+
+from __future__ import annotations
+
+import gc
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from amongst.engine.data import Features, as_device
+from amongst.engine.population.backends import choose_backend, make_stepper, products_in
+from amongst.engine.population.checkpoint import (
+    checkpoint_path,
+    load_checkpoint,
+    save_checkpoint,
+)
+from amongst.engine.population.cohort import Cohort, form_cohort
+from amongst.engine.population.evaluate import Criterion, measure_held, measure_watched
+from amongst.engine.population.member import Member, arrange, check_members
+from amongst.engine.population.plan import plan_memory, split_waves
+from amongst.engine.population.progress import Progress
+from amongst.engine.population.result import PopulationResult, Wave
+from amongst.engine.population.step import refresh_all
+from amongst.engine.single import Watch
+from amongst.errors import AmongstWarning, InputError
+from amongst.models import ModelSpec
+
+__all__ = ["train_population"]
+
+COUNTED = ("loss", "covering")
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """What all waves of one call have in common."""
+
+    members: Sequence[Member]
+    features: Features
+    model: ModelSpec
+    options: dict[str, Any]
+    watch: Sequence[Watch]
+    held: Mapping[str, Criterion]
+    backend: str
+    checkpoint: Path | None
+    every: int
+    keep_weights: bool
+    progress: Progress
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (*COUNTED, *(item.name for item in self.watch), *self.held)
+
+
+def train_population(
+    features: Features,
+    members: Sequence[Member],
+    *,
+    model: ModelSpec = "mlp",
+    options: Mapping[str, Any] | None = None,
+    watch: Sequence[Watch] = (),
+    held: Mapping[str, Criterion] | None = None,
+    device: str | torch.device = "auto",
+    backend: str = "auto",
+    checkpoint: str | Path | None = None,
+    checkpoint_every: int = 10,
+    memory_limit: int | None = None,
+    keep_weights: bool = False,
+    on_epoch: Callable[[Progress], None] | None = None,
+) -> PopulationResult:
+    """Train many models at once; each equals the same model trained alone by `train`.
+
+    Members may differ in everything but the shape of the network: method, ψ, β, α, optimiser,
+    learning rate, weight decay, momentum, schedule, seeds, candidate sets and rows. Those with one
+    number of rows, batch size, number of epochs and precision train in lockstep.
+
+    Parameters
+    ----------
+    features : n examples, shared by all members.
+    members : what each one minimises, and how.
+    model, options : a network as for `build_model`. A linear model or MLP has layers written for
+        the purpose; any other module goes through vmap, where dropout differs from the single
+        engine's.
+    watch : measured after every epoch for every member, e.g. accuracy on a test set.
+    held : criteria by name, measured on each member's own held rows and candidate sets.
+    device : where to train.
+    backend : one of `BACKENDS`.
+    checkpoint : folder to save to every `checkpoint_every` epochs, and to go on from.
+    memory_limit : bytes; a larger population is trained in waves.
+    keep_weights : keep the methods' final weights, shape (n, K) for each member.
+    on_epoch : called after every epoch.
+
+    Returns
+    -------
+    PopulationResult
+
+    Examples
+    --------
+    >>> from amongst.engine import Features, Settings
+    >>> from amongst.methods import CC, LW
+    >>> inside = torch.tensor([[True, True, False], [True, False, False]] * 6)
+    >>> features = Features(torch.randn(12, 4))
+    >>> settings = Settings(epochs=2, batch_size=4)
+    >>> members = [Member(LW(beta=b), inside, settings) for b in (0.0, 1.0)]
+    >>> members.append(Member(CC(), inside, replace(settings, optimizer="adam", lr=1e-3)))
+    >>> result = train_population(features, members, model="linear", device="cpu")
+    >>> result.history(2).columns.tolist()
+    ['epoch', 'lr', 'loss', 'covering', 'seconds']
+    """
+    check_members(members, len(features))
+    chosen = as_device(device)
+    task = _Task(
+        members=members,
+        features=features.to(chosen),
+        model=model,
+        options=dict(options or {}),
+        watch=_on_device(watch, chosen),
+        held=dict(held or {}),
+        backend=backend,
+        checkpoint=None if checkpoint is None else Path(checkpoint),
+        every=checkpoint_every,
+        keep_weights=keep_weights,
+        progress=Progress.of(members, on_epoch),
+    )
+    waves = [
+        wave
+        for cohort in arrange(members)
+        for part in _parts(task, cohort, memory_limit)
+        for wave in _fitting(task, part)
+    ]
+    return PopulationResult(members, task.columns, waves)
+
+
+def _parts(task: _Task, cohort: list[int], memory_limit: int | None) -> list[list[int]]:
+    plan = plan_memory(
+        [task.members[i] for i in cohort],
+        task.features,
+        task.model,
+        task.options,
+        device=task.features.device,
+        memory_limit=memory_limit,
+    )
+    return split_waves(cohort, plan.waves)
+
+
+def _fitting(task: _Task, indices: list[int]) -> list[Wave]:
+    """Train these members together, or, where the device runs out of memory, half by half."""
+    try:
+        return [_train_wave(task, indices)]
+    except RuntimeError as error:
+        if not _is_out_of_memory(error):
+            raise
+        if len(indices) == 1:
+            raise InputError(
+                "one member alone does not fit the memory of the device. Use a smaller "
+                "batch_size or network, or another device."
+            ) from error
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+    warnings.warn(
+        f"{len(indices)} members did not fit the memory; trying half as many at a time.",
+        AmongstWarning,
+        stacklevel=2,
+    )
+    return [wave for half in split_waves(indices, 2) for wave in _fitting(task, half)]
+
+
+def _train_wave(task: _Task, indices: list[int]) -> Wave:
+    members = [task.members[i] for i in indices]
+    pad = task.features.device.type == "cuda"
+    cohort = form_cohort(members, task.features, task.model, task.options, pad=pad)
+    history = {
+        "values": torch.zeros(
+            cohort.epochs, len(cohort), len(task.columns), dtype=torch.float64, device=cohort.device
+        ),
+        "seconds": torch.zeros(cohort.epochs, dtype=torch.float64),
+        "diverged": torch.zeros(len(cohort), dtype=torch.int64, device=cohort.device),
+    }
+    with torch.no_grad(), products_in(cohort.precision):
+        _train_cohort(task, cohort, history)
+    return Wave(
+        indices=tuple(indices),
+        network=cohort.network.to("cpu"),
+        values=history["values"].cpu(),
+        seconds=history["seconds"],
+        diverged=history["diverged"].cpu(),
+        weights=_final_weights(cohort) if task.keep_weights else (None,) * len(cohort),
+    )
+
+
+def _train_cohort(task: _Task, cohort: Cohort, history: dict[str, Tensor]) -> None:
+    path = None if task.checkpoint is None else checkpoint_path(task.checkpoint, cohort)
+    done = 0 if path is None else load_checkpoint(path, cohort, history)
+    stepper = make_stepper(cohort, choose_backend(task.backend, cohort))
+    for epoch in range(done, cohort.epochs):
+        began = time.perf_counter()
+        cohort.begin_epoch(epoch)
+        for size in cohort.sizes:
+            stepper(size)
+        refresh_all(cohort)
+        history["values"][epoch] = _measured(task, cohort)
+        _note_divergence(cohort, history["diverged"], epoch)
+        history["seconds"][epoch] = time.perf_counter() - began
+        if path is not None and ((epoch + 1) % task.every == 0 or epoch + 1 == cohort.epochs):
+            save_checkpoint(path, cohort, epoch + 1, history)
+        task.progress.advance(len(cohort), epoch + 1, task.columns, history["values"][epoch])
+
+
+def _measured(task: _Task, cohort: Cohort) -> Tensor:
+    """This epoch's values (M, columns); NaN for members that are alive no more."""
+    counted = list((cohort.totals / cohort.n_rows).unbind(-1))
+    values = counted + measure_watched(cohort, task.watch) + measure_held(cohort, task.held)
+    table = torch.stack([value.double() for value in values], -1)
+    return torch.where(cohort.alive.unsqueeze(-1), table, torch.nan)
+
+
+def _note_divergence(cohort: Cohort, diverged: Tensor, epoch: int) -> None:
+    fresh = (diverged == 0) & ~cohort.alive
+    diverged.copy_(torch.where(fresh, epoch + 1, diverged))
+
+
+def _final_weights(cohort: Cohort) -> tuple[Tensor | None, ...]:
+    found: list[Tensor | None] = []
+    for group in cohort.groups:
+        m = group.part.stop - group.part.start
+        found += [None] * m if group.weights is None else list(group.weights.cpu())
+    return tuple(found)
+
+
+def _on_device(watch: Sequence[Watch], device: torch.device) -> list[Watch]:
+    moved = {id(item.features): item.features.to(device) for item in watch}
+    return [replace(item, features=moved[id(item.features)]) for item in watch]
+
+
+def _is_out_of_memory(error: RuntimeError) -> bool:
+    return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)

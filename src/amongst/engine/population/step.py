@@ -1,0 +1,146 @@
+"""One optimiser step of a whole cohort, in plain torch: the portable path.
+
+It reads and writes tensors of the cohort only, never the host, so that it can run as it is, be
+compiled, or be captured in a CUDA graph.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from amongst.engine.population.cohort import Cohort, Group
+
+__all__ = ["advance", "count", "keep_alive", "losses_and_slopes", "refresh_all", "refresh_rows"]
+
+EVALUATION_ENTRIES = 2**22
+"""Rows × members scored at a time."""
+
+
+def advance(cohort: Cohort, size: int) -> None:
+    """Forward, loss, backward, update and new weights on the next `size` rows of each member.
+
+    Parameters
+    ----------
+    cohort : changed in place.
+    size : rows in this batch.
+    """
+    rows, index = cohort.draw(size)
+    x = cohort.network.prepare(cohort.features.batch(index))
+    inside = cohort.candidates.of(index)
+    scores, tape = cohort.network.forward(x)
+    losses, slopes = losses_and_slopes(cohort, scores, inside, rows)
+    keep_alive(cohort, losses)
+    gradients = cohort.network.backward(tape, slopes)
+    cohort.network.track(tape, cohort.alive)
+    cohort.optimizer.apply(gradients, _mask(cohort), cohort.tick)
+    refresh_rows(cohort, x, scores, inside, rows)
+    count(cohort, losses, scores, inside)
+
+
+def losses_and_slopes(
+    cohort: Cohort, scores: Tensor, inside: Tensor, rows: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Losses (M, B) and the slopes (M, B, K) of each member's mean loss over its batch."""
+    losses, slopes = [], []
+    for group in cohort.groups:
+        loss, slope = _group_slopes(group, scores[group.part], inside[group.part], rows)
+        losses.append(loss)
+        slopes.append(slope)
+    return _joined(losses), _joined(slopes)
+
+
+def keep_alive(cohort: Cohort, losses: Tensor) -> None:
+    """A member whose loss is NaN or infinite is alive no more."""
+    cohort.alive.logical_and_(losses.sum(-1).isfinite())
+
+
+def refresh_rows(cohort: Cohort, x: Tensor, scores: Tensor, inside: Tensor, rows: Tensor) -> None:
+    """New weights for the batch's rows, from these scores or from a second forward pass."""
+    second = cohort.second_pass
+    if second is not None:
+        scores_after, tape = cohort.network.forward(x[second], second)
+        cohort.network.track(tape, cohort.alive, second)
+    for group in cohort.groups:
+        if group.weights is None or group.method.when not in ("same", "post"):
+            continue
+        found = scores[group.part]
+        if group.method.when == "post":
+            assert second is not None
+            a = second.start
+            found = scores_after[group.part.start - a : group.part.stop - a]
+        _store(cohort, group, found, inside[group.part], rows[group.part])
+
+
+def count(cohort: Cohort, losses: Tensor, scores: Tensor, inside: Tensor) -> None:
+    """Add the batch to the epoch's totals, and move on to the next."""
+    covered = inside.gather(-1, scores.argmax(-1, keepdim=True)).sum((-2, -1))
+    cohort.totals.add_(torch.stack((losses.sum(-1).double(), covered.double()), -1))
+    cohort.tick.add_(1)
+
+
+@torch.no_grad()
+def refresh_all(cohort: Cohort) -> None:
+    """New weights for all rows, for the members that take them once an epoch."""
+    for group in cohort.groups:
+        if group.weights is None or group.method.when != "epoch":
+            continue
+        m = group.part.stop - group.part.start
+        at_a_time = max(1, EVALUATION_ENTRIES // m)
+        for a in range(0, cohort.n_rows, at_a_time):
+            b = min(a + at_a_time, cohort.n_rows)
+            _refresh_chunk(cohort, group, a, b)
+
+
+def _refresh_chunk(cohort: Cohort, group: Group, a: int, b: int) -> None:
+    assert group.weights is not None
+    own = cohort.all_rows(group.part)
+    index = torch.arange(a, b, device=cohort.device) if own is None else own[:, a:b]
+    x = cohort.features.batch(index)
+    scores = cohort.network.evaluate(x, group.part, shared=own is None)
+    new = group.method.update(scores, cohort.candidates.of(index, group.part))
+    old = group.weights[:, a:b]
+    old.copy_(torch.where(cohort.alive[group.part].view(-1, 1, 1), new, old))
+
+
+def _mask(cohort: Cohort) -> Tensor | None:
+    """Who is alive; None for all, which only the CPU, where looking costs nothing, finds out."""
+    looks = cohort.device.type == "cpu" and not torch.compiler.is_compiling()
+    return None if looks and bool(cohort.alive.all()) else cohort.alive
+
+
+def _group_slopes(
+    group: Group, scores: Tensor, inside: Tensor, rows: Tensor
+) -> tuple[Tensor, Tensor]:
+    weights = None
+    if group.weights is not None:
+        flat = group.weights.flatten(0, 1)
+        weights = flat.index_select(0, _flat(group, rows[group.part]))
+        weights = weights.view_as(scores)
+
+    def total(values: Tensor) -> tuple[Tensor, Tensor]:
+        losses = group.method.loss(values, inside, weights)
+        return losses.mean(-1).sum(), losses
+
+    slopes, losses = torch.func.grad(total, has_aux=True)(scores)
+    return losses, slopes
+
+
+def _store(cohort: Cohort, group: Group, scores: Tensor, inside: Tensor, rows: Tensor) -> None:
+    assert group.weights is not None
+    new = group.method.update(scores, inside).flatten(0, 1)
+    flat, place = group.weights.flatten(0, 1), _flat(group, rows)
+    mask = cohort.alive[group.part].view(-1, 1).expand_as(rows).reshape(-1, 1)
+    flat.index_copy_(0, place, torch.where(mask, new, flat.index_select(0, place)))
+
+
+def _flat(group: Group, rows: Tensor) -> Tensor:
+    """Rows (m, B) of each member as rows of its group's flattened weights."""
+    assert group.weights is not None
+    m, n, _ = group.weights.shape
+    first = torch.arange(m, device=rows.device).unsqueeze(1) * n
+    return (first + rows).flatten()
+
+
+def _joined(pieces: list[Tensor]) -> Tensor:
+    return pieces[0] if len(pieces) == 1 else torch.cat(pieces)
