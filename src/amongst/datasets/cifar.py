@@ -88,16 +88,17 @@ def read_cifar_dataset(entry: Entry, check: bool = True) -> Dataset:
     )
 
 
-def read_cifar(entry: Entry, check: bool = True) -> tuple[Bytes, Bytes]:
+def read_cifar(entry: Entry, check: bool = True, use_copy: bool = True) -> tuple[Bytes, Bytes]:
     """Pixels (60000, 3, 32, 32) and labels (60000,); the checksum of every batch is compared.
 
     The archive and the sheets take seconds to decode: the first time, a decoded copy is put into
-    the user cache, where there is one, and read from there afterwards.
+    the user cache, where there is one, and read from there afterwards (not with
+    ``use_copy=False``, which looks at the files themselves).
     """
     found = find_cifar(entry)
     if found is None:
         raise DataNotFoundError(missing(entry, entry.files[0]))
-    if found.form != "folder" and (copy := _decoded_copy()) is not None:
+    if use_copy and found.form != "folder" and (copy := _decoded_copy()) is not None:
         return copy
     features = np.empty((entry.n, *entry.row), dtype=np.uint8)
     labels = np.empty(entry.n, dtype=np.uint8)
@@ -112,7 +113,7 @@ def read_cifar(entry: Entry, check: bool = True) -> tuple[Bytes, Bytes]:
         seen += 1
     if seen != len(BATCHES):
         raise FileFormatError(f"{found.path} holds {seen} of the {len(BATCHES)} batches.")
-    if check and found.form != "folder":
+    if check and use_copy and found.form != "folder":
         _keep_decoded(features, labels)
     return features, labels
 

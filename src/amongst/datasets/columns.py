@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,13 +13,10 @@ import pandas as pd
 
 from amongst.checks import near_matches
 from amongst.datasets.arrays import as_float
-from amongst.datasets.labels import Outside
+from amongst.datasets.labels import Empty, Kind, Outside
 from amongst.errors import InputError
 
-__all__ = ["Empty", "Kind", "Layout", "check_columns", "check_finite", "numeric"]
-
-Kind = Literal["auto", "mask", "labels", "strings", "annotators"]
-Empty = Literal["error", "full"]
+__all__ = ["Layout", "check_columns", "check_finite", "numeric", "unknown_column"]
 
 
 @dataclass(frozen=True)
@@ -96,13 +93,14 @@ def check_columns(path: Path, frame: pd.DataFrame, layout: Layout) -> None:
     for argument, names in wanted.items():
         for name in names:
             if name not in frame.columns:
-                raise InputError(_unknown_column(path, frame, argument, name))
+                raise InputError(unknown_column(path, frame, argument, name))
     both = [name for name in layout.features or () if name in layout.taken()]
     if both:
         raise InputError(f"{both[0]!r} is named in features and as something else; choose one.")
 
 
-def _unknown_column(path: Path, frame: pd.DataFrame, argument: str, name: str) -> str:
+def unknown_column(path: Path, frame: pd.DataFrame, argument: str, name: str) -> str:
+    """The message for a column that is not there."""
     columns = [str(column) for column in frame.columns]
     near = near_matches(name, columns)
     hint = f" did you mean {' or '.join(map(repr, near))}?" if near else ""

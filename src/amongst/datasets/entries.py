@@ -55,7 +55,9 @@ class Entry:
     truth_inside : the share of rows whose true label is among the candidates.
     scaling, top : the paper's preprocessing, see `fit_scaling`.
     class_names : K names, or none where only numbers are known.
-    licence, citation, source : as its makers state them; `source` is where they publish it.
+    licence, terms : short, and in full where that says more; an asterisk means that it is commonly
+        given so, and was not checked.
+    citation, source : whom to cite, and where they publish it.
     used_for : what the paper used it for.
     note : what else to know.
     truth_key : the key of the true labels in a .mat file.
@@ -85,6 +87,7 @@ class Entry:
     truth_inside: float = 1.0
     top: float = 255.0
     class_names: tuple[str, ...] = ()
+    terms: str = ""
     note: str = ""
     truth_key: str = "target"
     folders: tuple[str, ...] = ()

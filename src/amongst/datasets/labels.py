@@ -6,29 +6,50 @@ import ast
 import re
 import warnings
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, get_args
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from amongst.candidates import CandidateSets, as_candidates
+from amongst.checks import check_choice
 from amongst.errors import AmongstWarning, InputError
 
-__all__ = ["Outside", "candidate_column", "check_inside", "true_labels", "whole_numbers"]
+__all__ = [
+    "Empty",
+    "Kind",
+    "LabelOptions",
+    "Outside",
+    "candidate_column",
+    "check_inside",
+    "true_labels",
+    "whole_numbers",
+]
 
+Kind = Literal["auto", "mask", "labels", "strings", "annotators"]
+Empty = Literal["error", "full"]
 Outside = Literal["error", "keep"]
 WHOLE = re.compile(r"-?(0|[1-9][0-9]*)(\.0+)?")
 SEPARATORS = "|;,/"
 
 
+class LabelOptions(TypedDict, total=False):
+    """How candidate labels are written in a file; see `amongst.datasets.read_table`."""
+
+    classes: Iterable[Hashable] | None
+    separator: str
+    kind: Kind
+    empty: Empty
+
+
 def candidate_column(
     frame: pd.DataFrame,
     *,
-    classes: Iterable[Hashable] | None,
-    separator: str,
-    kind: str,
-    empty: str,
+    classes: Iterable[Hashable] | None = None,
+    separator: str = "|",
+    kind: Kind = "auto",
+    empty: Empty = "error",
 ) -> CandidateSets:
     """Candidate sets from one column (strings, lists or labels) or several (votes, or a mask).
 
@@ -37,14 +58,15 @@ def candidate_column(
     Examples
     --------
     >>> frame = pd.DataFrame({"labels": ["3|1", "1"]})
-    >>> sets = candidate_column(frame, classes=None, separator="|", kind="auto", empty="error")
-    >>> sets.to_lists()
+    >>> candidate_column(frame).to_lists()
     [[1, 3], [1]]
     """
+    check_choice("kind", kind, get_args(Kind))
+    check_choice("empty", empty, get_args(Empty))
     where = ", ".join(map(repr, frame.columns[:3])) + (", …" if frame.shape[1] > 3 else "")
     try:
         rows, found = _rows(frame, separator, kind)
-        return as_candidates(rows, classes, kind=found, empty=empty)  # type: ignore[arg-type]
+        return as_candidates(rows, classes, kind=found, empty=empty)
     except InputError as error:
         raise InputError(f"candidates (column {where}): {error}") from error
 
@@ -97,7 +119,7 @@ def whole_numbers(values: Sequence[Any]) -> list[Any]:
     return [v.item() if isinstance(v, np.generic) else v for v in values]
 
 
-def _rows(frame: pd.DataFrame, separator: str, kind: str) -> tuple[Any, str]:
+def _rows(frame: pd.DataFrame, separator: str, kind: str) -> tuple[Any, Literal["mask", "sets"]]:
     """What `as_candidates` is to read, and as which kind."""
     if frame.shape[1] > 1 or kind in ("mask", "annotators"):
         if kind == "mask" or (kind == "auto" and _looks_like_mask(frame)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypedDict, Unpack, get_args
+from typing import Any, Unpack, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +14,17 @@ import pandas as pd
 from amongst.candidates import CandidateSets, as_candidates
 from amongst.checks import check_choice
 from amongst.datasets.arrays import feature_array, named_array, read_npz
-from amongst.datasets.columns import Empty, Kind, Layout, check_columns, check_finite, numeric
+from amongst.datasets.columns import Layout, check_columns, check_finite, numeric
 from amongst.datasets.frames import existing_file, read_csv_frame, read_parquet_frame
-from amongst.datasets.labels import Outside, candidate_column, check_inside, true_labels
+from amongst.datasets.labels import (
+    Empty,
+    Kind,
+    LabelOptions,
+    Outside,
+    candidate_column,
+    check_inside,
+    true_labels,
+)
 from amongst.datasets.mat import MatContents, read_mat, read_partial_mat
 from amongst.errors import FileFormatError, InputError
 
@@ -59,7 +67,7 @@ class Table:
         return f"Table(n={n}, d={d}, candidates={self.candidates}{truth})"
 
 
-class TableOptions(TypedDict, total=False):
+class TableOptions(LabelOptions, total=False):
     """What `read_table` and the loaders of one format accept; see `read_table`."""
 
     candidates: str | Sequence[str] | None
@@ -67,10 +75,6 @@ class TableOptions(TypedDict, total=False):
     features: str | Sequence[str] | None
     ignore: Sequence[str]
     index: str | None
-    separator: str
-    kind: Kind
-    classes: Iterable[Hashable] | None
-    empty: Empty
     outside: Outside
 
 
