@@ -136,7 +136,7 @@ def test_documented_and_searchable(method: type[Method]) -> None:
 
 
 def test_grid_sizes_of_the_paper() -> None:
-    sizes = {name: 1 for name in METHODS}
+    sizes = dict.fromkeys(METHODS, 1)
     for name, method in METHODS.items():
         for values in method.grid.values():
             sizes[name] *= len(values)

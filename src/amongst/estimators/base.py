@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from abc import ABCMeta, abstractmethod
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -109,11 +110,16 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             }
         )
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted estimator to one file, without pickle; `amongst.load` reads it."""
+    def save(
+        self, path: str | os.PathLike[str], metadata: Mapping[str, Any] | None = None
+    ) -> None:
+        """Write the fitted estimator to one file, without pickle; `amongst.load` reads it.
+
+        `metadata` is anything JSON can hold; it comes back as the attribute ``metadata_``.
+        """
         from amongst.estimators.persistence import save
 
-        save(self, path)
+        save(self, path, metadata)
 
     @abstractmethod
     def _fit(self, X: npt.NDArray[Any], sets: CandidateSets) -> None:

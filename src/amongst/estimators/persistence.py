@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
 
 from amongst.archive import read_archive, write_archive
 from amongst.errors import FileFormatError, InputError
@@ -17,8 +19,13 @@ __all__ = ["load", "save"]
 _KINDS = {"i": "int", "u": "int", "f": "float", "b": "bool", "U": "str"}
 
 
-def save(estimator: PartialLabelClassifier, path: str | os.PathLike[str]) -> None:
+def save(
+    estimator: PartialLabelClassifier,
+    path: str | os.PathLike[str],
+    metadata: Mapping[str, Any] | None = None,
+) -> None:
     """Write a fitted estimator to one file; see `PartialLabelClassifier.save`."""
+    check_is_fitted(estimator)
     arrays, facts = estimator._get_state()
     params = estimator.get_params(deep=False)
     whole = {
@@ -29,6 +36,7 @@ def save(estimator: PartialLabelClassifier, path: str | os.PathLike[str]) -> Non
         "n_features_in": int(estimator.n_features_in_),
         "feature_names_in": _names(estimator),
         "state": facts,
+        "metadata": dict(metadata or {}),
     }
     write_archive(path, arrays, whole)
 
@@ -67,6 +75,7 @@ def load(path: str | os.PathLike[str], **params: Any) -> PartialLabelClassifier:
     estimator.n_features_in_ = facts["n_features_in"]
     if facts["feature_names_in"] is not None:
         estimator.feature_names_in_ = np.array(facts["feature_names_in"], dtype=object)
+    estimator.metadata_ = facts["metadata"]
     estimator._set_state(arrays, facts["state"])
     return estimator
 

@@ -1,0 +1,65 @@
+"""The command `amongst`: its parts put together, and errors turned into one line."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from amongst.cli import tables
+from amongst.errors import AmongstError
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="amongst",
+    help="Learn from ambiguous labels: every row has several candidate labels, one is right.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+
+YOUR_DATA = "Your data"
+app.command(rich_help_panel=YOUR_DATA)(tables.describe)
+app.command(rich_help_panel=YOUR_DATA)(tables.fit)
+app.command(rich_help_panel=YOUR_DATA)(tables.predict)
+app.command(rich_help_panel=YOUR_DATA)(tables.disambiguate)
+
+
+def _version(show: bool) -> None:
+    if show:
+        from amongst import __version__
+
+        print(f"amongst {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """Learn from ambiguous labels: every row has several candidate labels, one is right."""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line; a mistake costs one line on standard error and exit code 2."""
+    try:
+        app(arguments)
+    except KeyboardInterrupt:
+        _fail("interrupted", 130)
+    except AmongstError as error:
+        _fail(" ".join(str(error).split()))
+    except OSError as error:
+        _fail(f"{error.filename or 'file'}: {error.strerror or error}")
+
+
+def _fail(message: str, code: int = 2) -> None:
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    console.print(f"amongst: {message}", markup=False, style="red")
+    sys.exit(code)

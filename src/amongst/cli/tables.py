@@ -1,0 +1,288 @@
+"""describe, fit, predict, disambiguate: a person's own files through the command line."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table as RichTable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from amongst.candidates import CandidateSets
+    from amongst.datasets import Table
+    from amongst.estimators import PartialLabelClassifier
+
+__all__ = ["describe", "disambiguate", "fit", "predict"]
+
+console = Console()
+
+
+class MethodName(StrEnum):
+    """Neural methods by their names."""
+
+    lw = "lw"
+    rc = "rc"
+    cc = "cc"
+    proden = "proden"
+    clpl = "clpl"
+    average = "average"
+
+
+File = Annotated[Path, typer.Argument(metavar="FILE", help="CSV, Parquet, NPZ or .mat file.")]
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A file written by `amongst fit`.")]
+Out = Annotated[Path, typer.Option(help="CSV file to write.")]
+Candidates = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--candidates",
+        "-c",
+        help="Column of candidate labels such as 'cat|dog'; repeat it for several annotators.",
+    ),
+]
+Truth = Annotated[str | None, typer.Option(help="Column of true labels, only to report accuracy.")]
+Ignore = Annotated[list[str] | None, typer.Option(help="Column that is no feature; repeatable.")]
+Index = Annotated[str | None, typer.Option(help="Column that names the rows.")]
+Separator = Annotated[str, typer.Option(help="Between the labels of a cell.")]
+
+
+def describe(
+    file: File,
+    candidates: Candidates = None,
+    truth: Truth = None,
+    ignore: Ignore = None,
+    separator: Separator = "|",
+) -> None:
+    """Show what the candidate sets of a file look like."""
+    table = _read(file, candidates, truth, ignore, None, separator)
+    sets = _sets_of(table, file)
+    facts = sets.describe()
+    shown = RichTable(title=f"{file.name}: {table.features.shape[1]} features", show_header=False)
+    for what, value in facts.rows():
+        shown.add_row(what, value)
+    console.print(shown)
+    _draw_sizes(facts.size_histogram.tolist())
+    if table.truth is not None:
+        console.print(f"true label amongst the candidates: {sets.contains(table.truth).mean():.1%}")
+
+
+def fit(
+    file: File,
+    out: Annotated[Path, typer.Option(help="Model file to write.")],
+    candidates: Candidates = None,
+    truth: Truth = None,
+    ignore: Ignore = None,
+    index: Index = None,
+    separator: Separator = "|",
+    method: Annotated[MethodName, typer.Option(help="What to train with.")] = MethodName.lw,
+    psi: Annotated[str, typer.Option(help="LW's binary loss.")] = "cross_entropy",
+    beta: Annotated[float, typer.Option(help="LW's leverage on non-candidates.")] = 1.0,
+    model: Annotated[str, typer.Option(help="mlp or linear.")] = "mlp",
+    epochs: Annotated[int, typer.Option(help="Passes over the rows.")] = 100,
+    batch_size: Annotated[int, typer.Option(help="Rows a step.")] = 256,
+    lr: Annotated[float | None, typer.Option(help="Learning rate.")] = None,
+    weight_decay: Annotated[float | None, typer.Option(help="L2 regularisation.")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="File to keep the run in; the same command goes on.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
+) -> None:
+    """Train a classifier on a file and write it to --out."""
+    _check_folder(out)
+    table = _read(file, candidates, truth, ignore, index, separator)
+    sets = _sets_of(table, file)
+    params: dict[str, Any] = {
+        "model": model,
+        "epochs": epochs,
+        "batch_size": batch_size,
+        "lr": lr,
+        "weight_decay": weight_decay,
+        "device": device,
+        "random_state": seed,
+        "checkpoint": None if checkpoint is None else str(checkpoint),
+        "verbose": not quiet,
+    }
+    if method is MethodName.lw:
+        params |= {"psi": psi, "beta": beta}
+    estimator = _estimator(method)(**params).fit(_frame(table), sets)
+    estimator.save(out, metadata=_columns(file, candidates, truth, index, separator))
+    _report(estimator, table, sets, out)
+
+
+def predict(
+    model: Model,
+    file: File,
+    out: Out,
+    index: Index = None,
+) -> None:
+    """Predict the class of every row of a file: label, confidence, probabilities."""
+    import pandas as pd
+
+    estimator = _load(model)
+    _check_folder(out)
+    table = _read_for(estimator, file, candidates=None, index=index)
+    frame = _frame(table)
+    answer = pd.DataFrame({"label": estimator.predict(frame)})
+    if hasattr(estimator, "predict_proba"):
+        proba = estimator.predict_proba(frame)
+        answer["confidence"] = proba.max(axis=1)
+        columns = [f"p({label})" for label in estimator.classes_]
+        answer = answer.join(pd.DataFrame(proba, columns=columns))
+    _write(answer, table, out)
+
+
+def disambiguate(
+    model: Model,
+    file: File,
+    out: Out,
+    candidates: Candidates = None,
+    index: Index = None,
+) -> None:
+    """Find the most likely candidate of every row: label, confidence, runner-up."""
+    estimator = _load(model)
+    _check_folder(out)
+    columns = candidates or estimator.metadata_.get("candidates")
+    table = _read_for(estimator, file, candidates=columns, index=index)
+    answer = estimator.disambiguate(_frame(table), _sets_of(table, file))
+    _write(answer, table, out)
+
+
+def _read(
+    file: Path,
+    candidates: list[str] | None,
+    truth: str | None,
+    ignore: list[str] | None,
+    index: str | None,
+    separator: str,
+) -> Table:
+    from amongst.datasets import read_table
+
+    columns = candidates or _guess_candidates(file, separator)
+    return read_table(
+        file,
+        candidates=_one_or_many(columns),
+        truth=truth,
+        ignore=ignore or (),
+        index=index,
+        separator=separator,
+    )
+
+
+def _read_for(
+    estimator: PartialLabelClassifier, file: Path, candidates: list[str] | None, index: str | None
+) -> Table:
+    """A file with the features that the estimator was fitted on."""
+    from amongst.datasets import read_table
+
+    fitted = estimator.metadata_
+    named = file.suffix not in (".npz", ".mat")
+    classes = estimator.classes_.tolist() if candidates and named else None
+    return read_table(
+        file,
+        candidates=_one_or_many(candidates),
+        features=estimator.feature_names_in_.tolist() if named else None,
+        index=index or fitted.get("index"),
+        separator=fitted.get("separator", "|"),
+        classes=classes,
+    )
+
+
+def _guess_candidates(file: Path, separator: str) -> list[str] | None:
+    from amongst.datasets.guess import guess_candidates
+
+    found = guess_candidates(file, separator)
+    return None if found is None else [found]
+
+
+def _sets_of(table: Table, file: Path) -> CandidateSets:
+    from amongst.errors import InputError
+
+    if table.candidates is None:
+        raise InputError(
+            f"{file.name} has no column that is plainly candidate labels; name it with "
+            f"--candidates. Its columns: {', '.join(table.feature_names[:12])}."
+        )
+    return table.candidates
+
+
+def _estimator(method: MethodName) -> Any:
+    from amongst.estimators import ESTIMATORS, NeuralClassifier
+
+    return next(
+        estimator
+        for estimator in ESTIMATORS.values()
+        if issubclass(estimator, NeuralClassifier) and estimator.method.name == method
+    )
+
+
+def _load(path: Path) -> Any:
+    from amongst.estimators import load
+
+    return load(path)
+
+
+def _columns(
+    file: Path,
+    candidates: list[str] | None,
+    truth: str | None,
+    index: str | None,
+    separator: str,
+) -> dict[str, Any]:
+    found = candidates or _guess_candidates(file, separator)
+    return {"candidates": found, "truth": truth, "index": index, "separator": separator}
+
+
+def _one_or_many(columns: list[str] | None) -> str | list[str] | None:
+    return columns[0] if columns and len(columns) == 1 else columns
+
+
+def _frame(table: Table) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(table.features, columns=list(table.feature_names))
+
+
+def _check_folder(out: Path) -> None:
+    from amongst.errors import InputError
+
+    if not out.parent.is_dir():
+        raise InputError(f"--out {out}: the folder {out.parent} does not exist; make it first.")
+    if out.is_dir():
+        raise InputError(f"--out {out} is a folder; name a file.")
+
+
+def _write(answer: pd.DataFrame, table: Table, out: Path) -> None:
+    from amongst.archive import write_atomically
+
+    answer.insert(0, "row", table.index)
+    write_atomically(out, answer.to_csv(index=False).encode())
+    console.print(f"{len(answer):,} rows written to {out}", highlight=False)
+
+
+def _report(
+    estimator: PartialLabelClassifier, table: Table, sets: CandidateSets, out: Path
+) -> None:
+    frame = _frame(table)
+    console.print(
+        f"{len(table):,} rows, {sets.n_classes} classes; "
+        f"prediction amongst the candidates for {estimator.score(frame, sets):.1%} of them."
+    )
+    if table.truth is not None:
+        console.print(f"accuracy on these rows: {estimator.score(frame, table.truth):.1%}")
+        right = (estimator.disambiguate(frame, sets)["label"] == table.truth).mean()
+        console.print(f"right candidate found: {right:.1%}")
+    console.print(f"model written to {out}", highlight=False)
+
+
+def _draw_sizes(histogram: list[int]) -> None:
+    console.print("candidates per row", style="bold")
+    largest = max(histogram)
+    last = max(size for size, count in enumerate(histogram) if count)
+    for size, count in enumerate(histogram[1 : last + 1], start=1):
+        console.print(f"{size:>4} {'█' * round(40 * count / largest):<40} {count:,}")

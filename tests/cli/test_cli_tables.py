@@ -1,0 +1,191 @@
+"""The command line on files as people have them: answers, and one line for each mistake."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.io
+from sklearn.datasets import load_iris
+
+from amongst.candidates import uniform
+from amongst.cli import main
+
+QUICK = ["--epochs", "40", "--quiet"]
+
+
+@pytest.fixture
+def iris(tmp_path: Path) -> Path:
+    """A CSV with names, candidate labels, true labels and row names."""
+    data = load_iris(as_frame=True)
+    truth = data.target_names[data.target]
+    frame = data.data.assign(species=uniform(truth, 0.3, seed=0).to_strings(), truth=truth)
+    frame.insert(0, "flower", [f"flower {i}" for i in range(len(frame))])
+    frame.to_csv(tmp_path / "iris.csv", index=False)
+    return tmp_path / "iris.csv"
+
+
+def run(*arguments: object) -> int:
+    with pytest.raises(SystemExit) as left:
+        main([str(argument) for argument in arguments])
+    return int(left.value.code or 0)
+
+
+def fitted(iris: Path, *options: str) -> Path:
+    out = iris.parent / "model.amongst"
+    code = run("fit", iris, "--truth", "truth", "--index", "flower", "--out", out, *QUICK, *options)
+    assert code == 0
+    return out
+
+
+def test_the_whole_path(iris: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = iris.parent
+    assert run("describe", iris, "--truth", "truth", "--ignore", "flower") == 0
+    assert "mean candidates per row" in capsys.readouterr().out
+    model = fitted(iris)
+    assert "accuracy on these rows" in capsys.readouterr().out
+    assert run("predict", model, iris, "--out", folder / "p.csv") == 0
+    assert run("disambiguate", model, iris, "--out", folder / "d.csv") == 0
+    source = pd.read_csv(iris)
+    predicted, chosen = pd.read_csv(folder / "p.csv"), pd.read_csv(folder / "d.csv")
+    assert predicted["row"].tolist() == source["flower"].tolist()
+    assert (predicted["label"] == source["truth"]).mean() > 0.9
+    np.testing.assert_allclose(predicted.filter(like="p(").sum(axis=1), 1)
+    assert (chosen["label"] == source["truth"]).mean() > 0.9
+    inside = [a in b.split("|") for a, b in zip(chosen["label"], source["species"], strict=True)]
+    assert all(inside)
+
+
+@pytest.mark.parametrize("method", ["lw", "rc", "cc", "proden", "clpl", "average"])
+def test_every_method(iris: Path, method: str) -> None:
+    fitted(iris, "--method", method, "--model", "linear")
+
+
+def test_predict_needs_only_the_features_in_any_order(iris: Path) -> None:
+    model = fitted(iris)
+    bare = pd.read_csv(iris).drop(columns=["species", "truth"])
+    bare[bare.columns[::-1]].assign(note="x").to_csv(iris.parent / "new.csv", index=False)
+    assert run("predict", model, iris, "--out", iris.parent / "a.csv") == 0
+    assert run("predict", model, iris.parent / "new.csv", "--out", iris.parent / "b.csv") == 0
+    assert (iris.parent / "a.csv").read_text() == (iris.parent / "b.csv").read_text()
+
+
+@pytest.mark.parametrize("ending", ["parquet", "npz", "mat"])
+def test_other_formats(iris: Path, ending: str) -> None:
+    source = pd.read_csv(iris)
+    path = iris.with_suffix(f".{ending}")
+    X = source.iloc[:, 1:5].to_numpy()
+    mask = source["species"].str.get_dummies("|").to_numpy()
+    if ending == "parquet":
+        source.drop(columns=["flower", "truth"]).to_parquet(path)
+    elif ending == "npz":
+        np.savez(path, data=X, candidates=mask)
+    else:
+        target = np.eye(3)[load_iris().target].T
+        scipy.io.savemat(path, {"data": X, "partial_target": mask.T, "target": target})
+    out = iris.parent / "model"
+    assert run("describe", path) == 0
+    assert run("fit", path, "--out", out, "--model", "linear", *QUICK) == 0
+    assert run("predict", out, path, "--out", iris.parent / "p.csv") == 0
+    assert run("disambiguate", out, path, "--out", iris.parent / "d.csv") == 0
+    assert len(pd.read_csv(iris.parent / "d.csv")) == 150
+
+
+def broken(iris: Path, name: str) -> Path:
+    """A file with one defect."""
+    path = iris.parent / f"{name}.csv"
+    frame = pd.read_csv(iris).drop(columns=["flower", "truth"])
+    if name == "empty":
+        path.write_text("")
+    elif name == "header only":
+        path.write_text("a,b,candidates\n")
+    elif name == "mixed types":
+        path.write_text("a,candidates\n1,x|y\ntwo,x\n")
+    elif name == "hole":
+        frame.iloc[3, 1] = np.nan
+        frame.to_csv(path, index=False)
+    elif name == "no candidates":
+        frame.drop(columns="species").to_csv(path, index=False)
+    elif name == "empty set":
+        frame.loc[5, "species"] = ""
+        frame.to_csv(path, index=False)
+    elif name == "binary":
+        path.write_bytes(bytes(range(256)))
+    return path
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["empty", "header only", "mixed types", "hole", "no candidates", "empty set", "binary", "gone"],
+)
+def test_a_broken_file_costs_one_line_and_writes_nothing(
+    iris: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = iris.parent / "out"
+    assert run("fit", broken(iris, name), "--out", out, *QUICK) == 2
+    assert_one_line(capsys)
+    assert not out.exists()
+    assert not list(iris.parent.glob(".out*"))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--candidates", "specis"],
+        ["--truth", "trth"],
+        ["--ignore", "flower", "--ignore", "truth", "--psi", "sigmod"],
+        ["--ignore", "flower", "--ignore", "truth", "--epochs", "0"],
+        ["--ignore", "flower", "--ignore", "truth", "--device", "cuda:77"],
+        ["--ignore", "flower"],
+    ],
+)
+def test_wrong_options_cost_one_line(
+    iris: Path, options: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("fit", iris, "--out", iris.parent / "out", "--quiet", *options) == 2
+    assert_one_line(capsys)
+    assert not (iris.parent / "out").exists()
+
+
+def test_predicting_without_a_feature(iris: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = fitted(iris)
+    capsys.readouterr()
+    pd.read_csv(iris).drop(columns="petal width (cm)").to_csv(iris.parent / "n.csv", index=False)
+    assert run("predict", model, iris.parent / "n.csv", "--out", iris.parent / "p.csv") == 2
+    assert "petal width (cm)" in assert_one_line(capsys)
+    assert not (iris.parent / "p.csv").exists()
+
+
+def test_a_damaged_model(iris: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = fitted(iris)
+    capsys.readouterr()
+    model.write_bytes(model.read_bytes()[:-40])
+    assert run("predict", model, iris, "--out", iris.parent / "p.csv") == 2
+    assert "truncated" in assert_one_line(capsys)
+
+
+def test_a_folder_that_is_not_there(iris: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("fit", iris, "--truth", "truth", "--out", iris.parent / "no" / "model") == 2
+    assert "does not exist" in assert_one_line(capsys)
+
+
+def assert_one_line(capsys: pytest.CaptureFixture[str]) -> str:
+    error = capsys.readouterr().err
+    assert error.startswith("amongst: ")
+    assert error.count("\n") == 1, error
+    assert "Traceback" not in error
+    return error
+
+
+def test_as_a_process() -> None:
+    """The installed command itself: a missing file is one line and exit code 2."""
+    command = [Path(sys.executable).with_name("amongst"), "describe", "nowhere.csv"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert (
+        done.stderr == "amongst: nowhere.csv does not exist; check the spelling and the folder.\n"
+    )
