@@ -1,0 +1,198 @@
+"""Figures: their data first, as plain values; drawing comes after and is optional."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from amongst.bench.layout import Place
+from amongst.bench.record import Record
+from amongst.bench.tables import Entry, Table
+from amongst.errors import InputError
+from amongst.optional import optional_import
+
+__all__ = ["Figure", "Panel", "Series", "curve_figure", "draw", "variant_figure"]
+
+Floats = tuple[float, ...]
+_MARKERS = "os^DvP*X"
+_COLOURS = ("#0b6fb4", "#c8500a", "#0a7f62", "#a9418d", "#8a6a00", "#3b3f8f", "#b3243b", "#5c6670")
+_PERCENT = ("accuracy", "covering", "approximated")
+
+
+@dataclass(frozen=True)
+class Series:
+    """One line: x, the mean there, and the ends of its bar or band; NaN where nothing is."""
+
+    label: str
+    x: Floats
+    mean: Floats
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes."""
+
+    title: str
+    series: tuple[Series, ...]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Panels with common axes.
+
+    Attributes
+    ----------
+    title, xlabel, ylabel : texts.
+    panels : see `Panel`.
+    categories : names of x = 0, 1, …, where x is not a number; else empty.
+    joined : whether a line joins the points.
+    """
+
+    title: str
+    xlabel: str
+    ylabel: str
+    panels: tuple[Panel, ...]
+    categories: tuple[str, ...] = ()
+    joined: bool = True
+
+
+def variant_figure(table: Table) -> Figure:
+    """Accuracy over the variants of a plan: Figure 1 (β) or Figure 2 (α, β); bars are ± std.
+
+    >>> from amongst.bench.plans import Request, make_plan
+    >>> from amongst.bench.tables import collect
+    >>> figure = variant_figure(collect([], make_plan(Request("figure1"))))
+    >>> figure.xlabel, figure.categories, len(figure.panels)
+    ('β', ('0', '1', '2', '4', '8', '16', '32'), 4)
+    """
+    columns = table.layout.columns
+    heads = {column.partition("=")[0] for column in columns}
+    single = len(heads) == 1 and all(column.count("=") == 1 for column in columns)
+    names = tuple(column.partition("=")[2] for column in columns) if single else columns
+    panels = [
+        Panel(group, tuple(_over_variants(table, row.label, row.places) for row in rows))
+        for group, rows in table.layout.groups.items()
+    ]
+    xlabel = heads.pop() if single else "weights of the two parts"
+    return Figure(table.plan.title, xlabel, "test accuracy, %", tuple(panels), names, single)
+
+
+def curve_figure(records: Iterable[Record], table: Table, curve: str = "accuracy_test") -> Figure:
+    """Learning curves behind a table: a panel for each contest, a line for each method.
+
+    The line is the mean over the repeats, the band their range.
+
+    Parameters
+    ----------
+    records : with curves.
+    table : its entries say which trials count.
+    curve : a name in `Record.curves`; shares are shown in percent.
+    """
+    by_key = {record.key: record for record in records}
+    panels: dict[str, list[Series]] = {}
+    for entry in table.filled:
+        curves = [c for key in entry.keys if len(c := by_key[key].curves.get(curve, ()))]
+        if curves:
+            panels.setdefault(entry.place.where, []).append(_over_epochs(entry, curve, curves))
+    if not panels:
+        known = sorted({name for record in by_key.values() for name in record.curves})
+        raise InputError(f"no record has the curve {curve!r}; there are: {', '.join(known)}.")
+    ylabel = f"{curve.replace('_', ' ')}{', %' if curve.startswith(_PERCENT) else ''}"
+    drawn = tuple(Panel(title, tuple(series)) for title, series in panels.items())
+    return Figure(f"{table.plan.title}: learning curves", "epoch", ylabel, drawn)
+
+
+def draw(figure: Figure, path: str | Path) -> Path:
+    """Write a figure as PNG, SVG or PDF, by the ending of `path` (needs the extra ``plot``)."""
+    target = Path(path)
+    if target.suffix not in (".png", ".svg", ".pdf"):
+        raise InputError(f"path={str(path)!r} must end in .png, .svg or .pdf.")
+    if not figure.panels:
+        raise InputError("figure has no panel to draw.")
+    optional_import("matplotlib", extra="plot", purpose="drawing a figure")
+    pictures = optional_import("matplotlib.figure", extra="plot", purpose="drawing a figure")
+    columns = min(len(figure.panels), 3 if len(figure.panels) % 3 == 0 else 2)
+    rows = -(-len(figure.panels) // columns)
+    sheet = pictures.Figure(figsize=(4.2 * columns, 3.0 * rows + 0.6), layout="constrained")
+    axes = sheet.subplots(rows, columns, squeeze=False).ravel()
+    for axis, panel in zip(axes, figure.panels, strict=False):
+        _draw_panel(axis, figure, panel)
+    for axis in axes[len(figure.panels) :]:
+        axis.set_axis_off()
+    _legend(sheet, axes, figure)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    sheet.savefig(target, dpi=150, metadata={"Date": None} if target.suffix == ".svg" else None)
+    return target
+
+
+def _over_variants(table: Table, label: str, places: Sequence[Place | None]) -> Series:
+    entries = [table.at(place) for place in places]
+    mean = np.array([entry.mean if entry else np.nan for entry in entries])
+    std = np.nan_to_num([entry.std if entry else np.nan for entry in entries])
+    return Series(
+        label, tuple(map(float, range(len(mean)))), *map(_floats, (mean, mean - std, mean + std))
+    )
+
+
+def _over_epochs(entry: Entry, curve: str, curves: Sequence[Floats]) -> Series:
+    shortest = min(map(len, curves))
+    scale = 100.0 if curve.startswith(_PERCENT) else 1.0
+    stack = scale * np.array([values[:shortest] for values in curves])
+    x = _floats(np.arange(1, shortest + 1))
+    return Series(entry.label, x, *map(_floats, (stack.mean(0), stack.min(0), stack.max(0))))
+
+
+def _floats(values: Any) -> Floats:
+    return tuple(float(value) for value in values)
+
+
+def _styles(figure: Figure) -> Mapping[str, dict[str, Any]]:
+    """A colour and a marker for each label, the same in all panels."""
+    labels = dict.fromkeys(line.label for panel in figure.panels for line in panel.series)
+    return {
+        label: {"color": _COLOURS[i % 8], "marker": _MARKERS[i % 8]}
+        for i, label in enumerate(labels)
+    }
+
+
+def _draw_panel(axis: Any, figure: Figure, panel: Panel) -> None:
+    styles = _styles(figure)
+    for line in panel.series:
+        style, x = styles[line.label], np.array(line.x)
+        mean, low, high = map(np.array, (line.mean, line.low, line.high))
+        if figure.categories:
+            join = "-" if figure.joined else "none"
+            axis.errorbar(
+                x, mean, [mean - low, high - mean], ls=join, capsize=3, label=line.label, **style
+            )
+        else:
+            axis.plot(x, mean, color=style["color"], lw=1.4, label=line.label)
+            axis.fill_between(x, low, high, color=style["color"], alpha=0.15, lw=0)
+    if figure.categories:
+        axis.set_xticks(range(len(figure.categories)), figure.categories)
+        axis.tick_params("x", rotation=0 if figure.joined else 35)
+    axis.set(title=_literal(panel.title), xlabel=figure.xlabel, ylabel=figure.ylabel)
+    axis.grid(alpha=0.3)
+
+
+def _legend(sheet: Any, axes: Any, figure: Figure) -> None:
+    if len(_styles(figure)) < 2:
+        return
+    found = {
+        label: handle
+        for axis in axes
+        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)
+    }
+    names = [_literal(name) for name in found]
+    sheet.legend(list(found.values()), names, loc="outside lower center", ncols=min(len(found), 4))
+
+
+def _literal(text: str) -> str:
+    """A dollar sign would start mathematics."""
+    return text.replace("$", r"\$")

@@ -1,0 +1,105 @@
+"""What must be said beside a table so that its marks can be read."""
+
+from __future__ import annotations
+
+from amongst.bench.tables import Table
+
+__all__ = ["metric_title", "notes"]
+
+_METRICS = {
+    "accuracy_final": "test accuracy after the last epoch",
+    "accuracy_last10": "test accuracy, mean of the last ten epochs",
+}
+
+
+def metric_title(metric: str) -> str:
+    """The name of a metric for people.
+
+    >>> metric_title("accuracy_final"), metric_title("covering_val")
+    ('test accuracy after the last epoch', 'covering val')
+    """
+    return _METRICS.get(metric, metric.replace("_", " "))
+
+
+def notes(table: Table) -> list[str]:
+    """Sentences that explain a table: metric, marks, test, choice of settings, what is missing.
+
+    >>> from amongst.bench.plans import Request, make_plan
+    >>> from amongst.bench.tables import collect
+    >>> notes(collect([], make_plan(Request("demo"))))[-1]
+    '15 of 15 cells have no result yet.'
+    """
+    found = [_metric(table), _marks(table), _stars(table), _paper(table), _choice(table)]
+    return [note for note in [*found, _oracle(table), *_gaps(table)] if note]
+
+
+def _metric(table: Table) -> str:
+    counts = sorted({entry.n for entry in table.filled})
+    repeats = "" if not counts else f" over {_span(counts)} repeats"
+    return f"In percent: {metric_title(table.metric)}, mean ± standard deviation (n − 1){repeats}."
+
+
+def _span(counts: list[int]) -> str:
+    return str(counts[0]) if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
+
+
+def _marks(table: Table) -> str:
+    second = "the second best" if table.layout.underline == "second" else "the best of a base model"
+    return f"Bold: the best. Underlined: {second}."
+
+
+def _stars(table: Table) -> str:
+    rule = table.significance
+    tested = [entry for entry in table.filled if entry.pairs]
+    if not tested:
+        return ""
+    text = f"*: the best is significantly better ({rule.title}, p ≤ {rule.alpha:g}"
+    text += f", Holm over {len(tested)} comparisons)." if rule.correction == "holm" else ")."
+    if rule.test != "wilcoxon":
+        return text
+    pairs = max(entry.pairs for entry in tested)
+    least = max(entry.least for entry in tested if entry.pairs == pairs)
+    text += f" With {pairs} pairs the least p is {least:.2g}"
+    reach = least * (len(tested) if rule.correction == "holm" else 1)
+    return text + (": no star can be reached." if reach > rule.alpha else ".")
+
+
+def _paper(table: Table) -> str:
+    if not table.published:
+        return ""
+    return "Second line: the paper's figure, and ours minus the paper's in percentage points."
+
+
+def _choice(table: Table) -> str:
+    chosen = {entry.criterion for entry in table.filled} - {""}
+    if not chosen:
+        return "" if not table.filled else f"Settings: {_search(table)}; nothing was selected."
+    most = max(entry.considered for entry in table.filled)
+    names = ", ".join(sorted(name.replace("_", " ") for name in chosen))
+    return f"Settings: the best of up to {most} by {names}."
+
+
+def _search(table: Table) -> str:
+    known = {"published": "the published ones, or the nearest", "none": "each method's default"}
+    return known.get(table.plan.request.search, "one for each method")
+
+
+def _oracle(table: Table) -> str:
+    if not table.oracle:
+        return ""
+    return (
+        "† chosen by the oracle, which reads true labels: on data of one's own such a figure "
+        "cannot be had."
+    )
+
+
+def _gaps(table: Table) -> list[str]:
+    entries = list(table.entries.values())
+    empty = sum(not entry.n for entry in entries)
+    short = sum(0 < entry.n < entry.planned for entry in entries)
+    failed = sum(entry.failed for entry in entries)
+    return [
+        f"{empty} of {len(entries)} cells have no result yet." if empty else "",
+        f"{short} of {len(entries)} cells lack some of their repeats." if short else "",
+        f"{failed} trials diverged; their cells rest on the others." if failed else "",
+    ]

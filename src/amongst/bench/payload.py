@@ -1,0 +1,283 @@
+"""What the page's scripts read: plain values only, small enough to travel inside the page."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from amongst.bench.commands import reproduce_command
+from amongst.bench.conditions import REAL
+from amongst.bench.figures import Figure, variant_figure
+from amongst.bench.layout import Place, model_title, row_label
+from amongst.bench.notes import metric_title
+from amongst.bench.paper import dataset_title, method_title
+from amongst.bench.record import Record
+from amongst.bench.tables import Entry, Ranking, Table
+
+__all__ = ["is_figure", "pack_curve", "payload", "script_json"]
+
+CURVE_BUDGET = 450_000
+"""Characters that all curves of a page may take; more trials mean fewer points for each."""
+
+MOST_POINTS, FEWEST_POINTS = 120, 24
+NAN_STEP = 65535
+
+
+class _Pool:
+    """Values that many trials share, each kept once; `add` returns where."""
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+        self._places: dict[str, int] = {}
+
+    def add(self, value: Any) -> int:
+        name = json.dumps(value, sort_keys=True)
+        if name not in self._places:
+            self._places[name] = len(self.values)
+            self.values.append(value)
+        return self._places[name]
+
+
+class _Pools:
+    def __init__(self) -> None:
+        self.settings, self.environments, self.commands, self.digests = (_Pool() for _ in range(4))
+
+
+def payload(records: Sequence[Record], tables: Sequence[Table]) -> dict[str, Any]:
+    """Tables, figures and trials as one value for JSON; the scripts in ``templates`` know it."""
+    pools = _Pools()
+    index = {record.key: i for i, record in enumerate(records)}
+    metric = tables[0].metric if tables else "accuracy_last10"
+    names = sorted({name for record in records for name in record.metrics})
+    trials = _trials(records, tables, pools, metric, names)
+    drawn = [(i, table) for i, table in enumerate(tables) if is_figure(table)]
+    return {
+        "methods": _labels(tables),
+        "test": tables[0].significance.title if tables else "",
+        "metricLabel": f"{metric_title(metric).partition(',')[0].capitalize()}, %",
+        "tables": [_table(f"t{i}", table, pools, index) for i, table in enumerate(tables)],
+        "figures": [_figure(f"t{i}", variant_figure(table)) for i, table in drawn],
+        "settings": pools.settings.values,
+        "environments": pools.environments.values,
+        "commands": pools.commands.values,
+        "digests": pools.digests.values,
+        "metrics": names,
+        "trials": trials,
+    }
+
+
+def is_figure(table: Table) -> bool:
+    """Whether a plan is one of the paper's figures."""
+    return any(place.variant for place in table.layout.places)
+
+
+def environment(record: Record) -> dict[str, str]:
+    """Where and with what a record was made."""
+    return {
+        "device": record.device,
+        "engine": record.engine,
+        "revision": record.revision or "unknown",
+        **record.versions,
+    }
+
+
+def script_json(value: Any) -> str:
+    """JSON that cannot end its script element, whatever the data says.
+
+    >>> script_json({"class": "</script><script>alert(1)"})
+    '{"class":"\\\\u003c/script\\\\u003e\\\\u003cscript\\\\u003ealert(1)"}'
+    """
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+    unsafe: dict[str, str | int | None] = {
+        "<": "\\u003c",
+        ">": "\\u003e",
+        "&": "\\u0026",
+        "\u2028": "\\u2028",
+        "\u2029": "\\u2029",
+    }
+    return text.translate(str.maketrans(unsafe))
+
+
+def pack_curve(values: Sequence[float], points: int) -> dict[str, Any]:
+    """A curve in 16-bit steps between its extremes, thinned to `points` with both ends kept.
+
+    >>> packed = pack_curve([0.0, 0.5, 1.0], points=2)
+    >>> packed["n"], base64.b64decode(packed["b"]).hex()
+    (3, '0000feff')
+    """
+    curve = np.asarray(values, dtype=np.float64)
+    kept = curve[_epochs(len(curve), points)]
+    good = kept[np.isfinite(kept)]
+    low, high = (float(good.min()), float(good.max())) if len(good) else (0.0, 0.0)
+    share = (kept - low) / (high - low) if high > low else np.zeros_like(kept)
+    steps = np.where(np.isfinite(kept), np.rint(share * (NAN_STEP - 1)), NAN_STEP)
+    text = base64.b64encode(np.nan_to_num(steps, nan=NAN_STEP).astype("<u2").tobytes()).decode()
+    return {"n": len(curve), "lo": _short(low), "hi": _short(high), "b": text}
+
+
+def _epochs(n: int, points: int) -> npt.NDArray[np.int64]:
+    """Which of n epochs are kept: floor(i (n−1) / (m−1) + 1/2), as the page's script has it."""
+    m = min(n, points)
+    return (
+        np.zeros(m, np.int64)
+        if m < 2
+        else np.floor(np.arange(m) * (n - 1) / (m - 1) + 0.5).astype(np.int64)
+    )
+
+
+def _trials(
+    records: Sequence[Record], tables: Sequence[Table], pools: _Pools, metric: str, names: list[str]
+) -> dict[str, list[Any]]:
+    """Columns, a value for each trial in each."""
+    commands = _commands(tables)
+    curves = _curves(records, {k for t in tables for e in t.filled for k in e.keys})
+    columns: dict[str, list[Any]] = {}
+    for record in records:
+        row = _trial(record, pools, metric) | {
+            "metrics": [_number(record.metrics.get(name)) for name in names],
+            "command": pools.commands.add(commands.get(record.trial.with_data("").key, "")),
+            "curves": curves.get(record.key, {}),
+        }
+        for name, value in row.items():
+            columns.setdefault(name, []).append(value)
+    return columns
+
+
+def _trial(record: Record, pools: _Pools, metric: str) -> dict[str, Any]:
+    trial = record.trial
+    return {
+        "dataset": dataset_title(trial.dataset),
+        "condition": trial.condition,
+        "method": method_title(trial.method),
+        "model": model_title(trial.model),
+        "label": row_label(Place(trial.dataset, trial.condition, trial.method, trial.model)),
+        "seed": trial.seed,
+        "fold": trial.fold,
+        "value": _number(record.metrics.get(metric)),
+        "seconds": round(record.seconds, 2),
+        "device": record.device,
+        "key": record.key[:16],
+        "created": record.created,
+        "error": record.error,
+        "settings": pools.settings.add(dict(trial.settings)),
+        "environment": pools.environments.add(environment(record)),
+        "digest": pools.digests.add(trial.data_digest[:16]),
+    }
+
+
+def _commands(tables: Sequence[Table]) -> dict[str, str]:
+    """Trial key, without the data's digest → the command of its cell."""
+    return {
+        trial.with_data("").key: reproduce_command(table.plan, Place(*slot))
+        for table in tables
+        for cell in table.plan.cells
+        for slot in [(cell.slot.dataset, cell.slot.condition, cell.slot.method, cell.slot.model)]
+        for trial in cell.trials
+    }
+
+
+def _curves(records: Sequence[Record], chosen: set[str]) -> dict[str, dict[str, Any]]:
+    """Curves of the chosen trials first; of the others while they fit."""
+    order = sorted(records, key=lambda record: record.key not in chosen)
+    wanted = sum(len(record.curves) for record in order if record.key in chosen or not chosen)
+    points = int(CURVE_BUDGET / max(1, wanted) * 3 / 8)
+    points = max(FEWEST_POINTS, min(MOST_POINTS, points))
+    packed: dict[str, dict[str, Any]] = {}
+    left = CURVE_BUDGET
+    for record in order:
+        if left <= 0 and record.key not in chosen:
+            break
+        packed[record.key] = {n: pack_curve(c, points) for n, c in record.curves.items() if c}
+        left -= sum(len(curve["b"]) + 40 for curve in packed[record.key].values())
+    return packed
+
+
+def _labels(tables: Iterable[Table]) -> list[str]:
+    return list(dict.fromkeys(e.label for table in tables for e in table.entries.values()))
+
+
+def _table(name: str, table: Table, pools: _Pools, index: Mapping[str, int]) -> dict[str, Any]:
+    cells = [
+        {"id": f"{name}-{i}"} | _entry(table, table.entries[place], pools, index)
+        for i, place in enumerate(table.layout.places)
+        if table.entries[place].n
+    ]
+    ranking = None if table.ranking is None else _ranking(table.ranking)
+    return {"id": name, "title": table.plan.title, "cells": cells, "ranking": ranking}
+
+
+def _entry(table: Table, entry: Entry, pools: _Pools, index: Mapping[str, int]) -> dict[str, Any]:
+    numbers = ("mean", "std", "low", "high", "p", "holm", "least", "difference")
+    plain = ("n", "pairs", "rival", "best", "failed", "considered", "oracle", "note")
+    place = entry.place
+    return {
+        "dataset": dataset_title(place.dataset),
+        "condition": "" if place.condition == REAL else place.condition,
+        "variant": place.variant,
+        "method": entry.label,
+        "criterion": entry.criterion.replace("_", " "),
+        "values": [round(value, 4) for value in entry.values],
+        "repeats": [_repeat(*repeat) for repeat in entry.repeats],
+        "trials": [index[key] for key in entry.keys],
+        "settings": pools.settings.add(dict(entry.settings)),
+        "command": pools.commands.add(reproduce_command(table.plan, place)),
+        "paper": None
+        if entry.published is None
+        else {
+            "mean": entry.published.mean,
+            "std": entry.published.std,
+            "star": entry.published.star,
+        },
+        **{name: _number(getattr(entry, name)) for name in numbers},
+        **{name: getattr(entry, name) for name in plain},
+    }
+
+
+def _ranking(ranking: Ranking) -> dict[str, Any]:
+    return {
+        "methods": list(ranking.labels),
+        "ranks": list(ranking.ranks),
+        "critical": ranking.critical,
+    }
+
+
+def _figure(name: str, figure: Figure) -> dict[str, Any]:
+    return {
+        "id": name,
+        "xlabel": figure.xlabel,
+        "x": list(figure.categories),
+        "joined": figure.joined,
+        "panels": [
+            {
+                "title": panel.title,
+                "series": [
+                    {
+                        "label": line.label,
+                        "mean": list(map(_number, line.mean)),
+                        "low": list(map(_number, line.low)),
+                        "high": list(map(_number, line.high)),
+                    }
+                    for line in panel.series
+                ],
+            }
+            for panel in figure.panels
+        ],
+    }
+
+
+def _repeat(seed: int, fold: int | None) -> str:
+    return f"seed {seed}" + ("" if fold is None else f", fold {fold}")
+
+
+def _number(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else round(value, 6)
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.7g}")

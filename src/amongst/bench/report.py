@@ -1,0 +1,139 @@
+"""A report: the tables of everything that a store holds, and the page that shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from amongst.bench.export import read_records
+from amongst.bench.leftovers import found_plan, unclaimed
+from amongst.bench.page import assemble
+from amongst.bench.payload import payload
+from amongst.bench.plans import Plan, Request, make_plan
+from amongst.bench.record import Record, now
+from amongst.bench.store import Store
+from amongst.bench.summary import overview
+from amongst.bench.tables import Significance, Table, collect
+from amongst.errors import InputError, StoreError
+
+__all__ = ["Report", "build_report", "read_report", "to_html", "write_text"]
+
+
+@dataclass(frozen=True)
+class Report:
+    """Records, and a table for each plan behind them."""
+
+    records: tuple[Record, ...]
+    tables: tuple[Table, ...]
+    source: str = ""
+
+
+def build_report(
+    records: Iterable[Record],
+    plans: Sequence[Plan] = (),
+    *,
+    source: str = "",
+    metric: str = "",
+    significance: Significance | None = None,
+) -> Report:
+    """Compute the table of each plan; records that no plan asks for get a table of their own.
+
+    Parameters
+    ----------
+    records : with curves, if the page shall show them.
+    plans : in the order of the page; those without any record are left out.
+    source : where the records come from, for the page's head.
+    metric, significance : see `amongst.bench.tables.collect`.
+
+    Examples
+    --------
+    >>> from amongst.bench import Trial
+    >>> found = [Record(Trial("mine", "real", "rc", "mlp", 0), {"accuracy_final": 0.9})]
+    >>> build_report(found).tables[0].filled[0].mean
+    90.0
+    """
+    kept = tuple(records)
+    if not kept:
+        raise InputError("there are no records to report: the store is empty.")
+    rest = unclaimed(kept, plans)
+    more = [found_plan(rest, "Other results" if plans else "Results")] if rest else []
+    tables = (
+        collect(kept, plan, metric=metric, significance=significance) for plan in [*plans, *more]
+    )
+    return Report(kept, tuple(table for table in tables if _touched(table)), source)
+
+
+def read_report(
+    path: str | Path, *, metric: str = "", significance: Significance | None = None
+) -> Report:
+    """The report of a store, laid out as its requests were; or of an exported file.
+
+    Parameters
+    ----------
+    path : a store, or its export as ``.parquet`` or ``.csv``.
+    metric, significance : see `amongst.bench.tables.collect`.
+    """
+    return build_report(
+        read_records(path),
+        _plans(Path(path)),
+        source=Path(path).name,
+        metric=metric,
+        significance=significance,
+    )
+
+
+def to_html(report: Report, *, title: str = "") -> str:
+    """One page that opens offline: no font, script or picture comes from elsewhere."""
+    from amongst import __version__
+
+    lead = _lead(report)
+    made = f"Made by amongst {__version__} on {now()[:10]}."
+    return assemble(
+        title or _title(report),
+        lead,
+        overview(report.records, report.tables),
+        report.tables,
+        payload(report.records, report.tables),
+        made,
+    )
+
+
+def write_text(path: str | Path, text: str) -> Path:
+    """Write a file that appears whole or not at all."""
+    target = Path(path)
+    partial = target.with_name(target.name + ".part")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(target)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise StoreError(f"cannot write {target}: {error.strerror or error}.") from error
+    return target
+
+
+def _plans(path: Path) -> list[Plan]:
+    if path.suffix in (".parquet", ".csv"):
+        return []
+    with Store(path, readonly=True) as store:
+        return [make_plan(Request(**request)) for request in store.requests()]
+
+
+def _touched(table: Table) -> bool:
+    return any(entry.n or entry.failed for entry in table.entries.values())
+
+
+def _title(report: Report) -> str:
+    titles = [table.plan.title for table in report.tables]
+    return titles[0] if len(titles) == 1 else "Results"
+
+
+def _lead(report: Report) -> str:
+    count = f"{len(report.records):,} trials"
+    source = f" from {report.source}" if report.source else ""
+    dates = sorted(record.created[:10] for record in report.records if record.created)
+    if not dates:
+        return f"{count}{source}."
+    span = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
+    return f"{count}{source}, {span}."
