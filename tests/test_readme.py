@@ -1,0 +1,64 @@
+"""The README's code blocks run as they stand, in order, in one folder."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+
+ROOT = Path(__file__).parents[1]
+BLOCK = re.compile(r"^```(python|console)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+SET_UP = ("make ", "git ", "pip ")
+
+
+def blocks(page: Path) -> list[tuple[str, str]]:
+    return BLOCK.findall(page.read_text())
+
+
+def commands(text: str) -> list[list[str]]:
+    lines = [line for line in text.splitlines() if line and not line.startswith(SET_UP)]
+    return [shlex.split(line, comments=True) for line in lines]
+
+
+def run_command(words: list[str], folder: Path) -> None:
+    assert words[0] == "amongst", f"what is {words}?"
+    command = [str(Path(sys.executable).with_name("amongst")), *words[1:]]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)
+
+
+def test_readme_blocks_run(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    shared: dict[str, object] = {}
+    found = blocks(ROOT / "README.md")
+    assert sum(language == "python" for language, _ in found) >= 4
+    for language, text in found:
+        if language == "python":
+            exec(compile(text, "README.md", "exec"), shared)
+        else:
+            for words in commands(text):
+                run_command(words, tmp_path)
+    assert (shared["net"](shared["inputs"]).argmax(1).numpy() == shared["y"]).mean() > 0.85
+    for name in ("predictions.csv", "chosen.csv"):
+        assert len(pd.read_csv(tmp_path / name)) == 150
+
+
+def test_readme_speaks_the_words_people_search_for() -> None:
+    text = (ROOT / "README.md").read_text().lower()
+    for words in ("ambiguous labels", "several possible", "superset", "candidate labels"):
+        assert words in text
+
+
+def test_contributing_example_is_a_method(tmp_path: Path) -> None:
+    """The file that CONTRIBUTING tells people to write works as written."""
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    code = re.search(r"   ```python\n(.*?)   ```", text, re.DOTALL)
+    assert code is not None
+    path = tmp_path / "mine.py"
+    path.write_text(re.sub(r"^   ", "", code[1], flags=re.MULTILINE))
+    subprocess.run([sys.executable, "-m", "doctest", str(path)], check=True)
