@@ -81,7 +81,8 @@ def info_command(
         shown = picture(load(name, download=False), q=q)
         console.print(f"\n[bold]{escape(shown.title)}[/]")
         console.print(size_bars(shown))
-        console.print(shade_map(shown))
+        if len(shown.class_names) <= MOST_CELLS:
+            console.print(shade_map(shown))
         console.print(pair_table(shown))
         if plot is not None:
             console.print(f"drawn: {escape(str(draw_picture(shown, plot)))}")
@@ -248,9 +249,6 @@ def size_bars(shown: Picture, width: int = 48) -> Text:
 
 def shade_map(shown: Picture) -> Text:
     """P(k ∈ s | j ∈ s) as shades, for as many classes as a terminal holds."""
-    k = len(shown.class_names)
-    if k > MOST_CELLS:
-        return Text("")
     label = min(max(map(len, shown.class_names)), 12)
     shares = shown.shares.copy()
     np.fill_diagonal(shares, 0)

@@ -9,7 +9,6 @@ import tempfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from typing import IO
 
 from amongst.errors import FileFormatError
 
@@ -19,8 +18,8 @@ MOST_BYTES = 1 << 30
 BUFFER = 1 << 20
 
 
-def tar_members(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
-    """(path inside, open file) of every plain file, in one pass over the archive.
+def tar_members(archive: Path) -> Iterator[tuple[str, bytes]]:
+    """(path inside, content) of every plain file, in one pass over the archive.
 
     Refused, with the member's name: absolute paths, paths through ``..``, links, devices, and
     more than 1 GiB in all. Directories are skipped.
@@ -37,7 +36,7 @@ def tar_members(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
                     raise FileFormatError(f"{archive} unpacks to more than 1 GiB; refused.")
                 file = tar.extractfile(member)
                 if file is not None:
-                    yield member.name, file
+                    yield member.name, file.read()
     except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
         raise FileFormatError(
             f"{archive} is not a sound archive ({error}); it may be truncated: fetch it again."
@@ -55,11 +54,10 @@ def extract_tar(archive: Path, folder: str, target: Path) -> Path:
     """
     made = Path(tempfile.mkdtemp(dir=target, prefix=f".{folder}."))
     try:
-        for name, file in tar_members(archive):
+        for name, content in tar_members(archive):
             place = made / PurePosixPath(name)
             place.parent.mkdir(parents=True, exist_ok=True)
-            with place.open("wb") as out:
-                shutil.copyfileobj(file, out, BUFFER)
+            place.write_bytes(content)
         if not (made / folder).is_dir():
             raise FileFormatError(f"{archive} has no folder {folder!r}; it is another archive.")
         os.replace(made / folder, target / folder)

@@ -143,10 +143,10 @@ def _from_folder(folder: Path) -> Iterator[Batch]:
 
 
 def _from_archive(archive: Path) -> Iterator[Batch]:
-    for path, file in tar_members(archive):
+    for path, content in tar_members(archive):
         place = PurePosixPath(path)
         if place.parent.name == FOLDER and place.name in BATCHES:
-            yield place.name, *_contents(archive / place.name, read_batch_pickle(file.read()))
+            yield place.name, *_contents(archive / place.name, read_batch_pickle(content))
 
 
 def _contents(path: Path, batch: dict[str, Any]) -> tuple[Callable[[Bytes], None], Any]:

@@ -131,25 +131,23 @@ def read_batch_pickle(source: Path | bytes) -> dict[str, Any]:
         return _loaded("the batch", source)
     if source.stat().st_size == 0:
         raise FileFormatError(f"{source} is empty (0 bytes); fetch it again.")
-    with source.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as memory:
-        try:
-            return _loaded(str(source), memory)
-        finally:
-            if hasattr(memory, "madvise"):
-                memory.madvise(mmap.MADV_DONTNEED)
+    with source.open("rb") as file:
+        memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    try:
+        return _loaded(str(source), memory)
+    finally:
+        if hasattr(memory, "madvise"):  # its pages need not stay in memory
+            memory.madvise(mmap.MADV_DONTNEED)
 
 
 def _loaded(name: str, memory: Any) -> dict[str, Any]:
-    mapped = _Mapped(memory)
     try:
         # encoding="bytes" keeps Python 2's strings as they are
-        found = _Unpickler(mapped, encoding="bytes").load()  # type: ignore[arg-type]
+        found = _Unpickler(_Mapped(memory), encoding="bytes").load()  # type: ignore[arg-type]
     except (pickle.UnpicklingError, EOFError, AttributeError, ImportError) as error:
         raise FileFormatError(f"{name} is refused: {error or type(error).__name__}.") from error
     except (ValueError, TypeError, IndexError, KeyError, OverflowError, MemoryError) as error:
         raise FileFormatError(f"{name} is refused: it is no sound pickle ({error}).") from error
-    finally:
-        mapped.view.release()
     if not isinstance(found, dict):
         raise FileFormatError(f"{name} is refused: it holds no dictionary.")
     return {_text(key): value for key, value in found.items()}
