@@ -10,6 +10,7 @@ from torch import Tensor
 from amongst.engine.data import Features
 from amongst.engine.population.cohort import Cohort
 from amongst.engine.single import Watch
+from amongst.metrics import accuracy
 from amongst.models.stacked import StackedNetwork
 
 __all__ = ["Criterion", "measure_held", "measure_watched", "score"]
@@ -48,14 +49,19 @@ def measure_watched(cohort: Cohort, watch: Sequence[Watch]) -> list[Tensor]:
 
 
 def measure_held(cohort: Cohort, held: Mapping[str, Criterion]) -> list[Tensor]:
-    """One value (M,) for each criterion, on each member's own held rows and candidate sets."""
+    """One value (M,) for each criterion, on each member's own held rows and candidate sets; and,
+    where members carry the truth of these rows, the accuracy that an oracle would choose by."""
     own = [member.held for member in cohort.members]
-    if not held or own[0] is None:
+    truth = [m.held_truth for m in cohort.members if m.held_truth is not None]
+    if not (held or truth) or own[0] is None:
         return [torch.full((len(cohort),), torch.nan, device=cohort.device) for _ in held]
     index = torch.stack([rows.long() for rows in own if rows is not None]).to(cohort.device)
     scores = score(cohort.network, cohort.features, index)
     inside = cohort.candidates.of(index)
-    return [criterion(scores, inside) for criterion in held.values()]
+    values = [criterion(scores, inside) for criterion in held.values()]
+    if truth:
+        values.append(accuracy(scores, torch.stack(truth).to(cohort.device)))
+    return values
 
 
 def _per_member(measure: Callable[[Tensor], Tensor], scores: Tensor) -> Tensor:

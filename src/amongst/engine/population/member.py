@@ -29,6 +29,8 @@ class Member:
         tensor share its memory.
     rows : the rows it trains on, or None for all.
     held : rows kept back for criteria that need candidate sets only, or None.
+    held_truth : true labels of the held rows, for the accuracy that an oracle would choose by
+        (column ``"oracle"``); None keeps them out.
     model_seed : of the initial weights; by default from ``settings.seed`` by `split_seed`.
 
     Examples
@@ -44,6 +46,7 @@ class Member:
     settings: Settings = field(default_factory=Settings)
     rows: Tensor | None = None
     held: Tensor | None = None
+    held_truth: Tensor | None = None
     model_seed: int | None = None
 
     @property
@@ -146,6 +149,7 @@ def check_members(members: Sequence[Member], n: int) -> None:
             )
         _check_rows(f"members[{i}].rows", member.rows, n)
         _check_rows(f"members[{i}].held", member.held, n)
+        _check_truth(f"members[{i}].held_truth", member, members[0])
 
 
 def check_batches(model: nn.Module, member: Member) -> None:
@@ -170,6 +174,15 @@ def _check_rows(name: str, rows: Tensor | None, n: int) -> None:
         )
     if int(rows.min()) < 0 or int(rows.max()) >= n:
         raise InputError(f"{name} points outside the {n} rows of the features.")
+
+
+def _check_truth(name: str, member: Member, first: Member) -> None:
+    held, truth = member.held, member.held_truth
+    if truth is not None and (held is None or truth.shape != held.shape):
+        rows = 0 if held is None else len(held)
+        raise InputError(f"{name} has shape {tuple(truth.shape)}, but {rows} rows are held.")
+    if (truth is None) != (first.held_truth is None):
+        raise InputError(f"{name}: either all members have true labels of held rows, or none.")
 
 
 def _pace(member: Member) -> tuple[Any, ...]:

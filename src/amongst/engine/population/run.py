@@ -54,7 +54,8 @@ class _Task:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return (*COUNTED, *(item.name for item in self.watch), *self.held)
+        oracle = ("oracle",) if self.members[0].held_truth is not None else ()
+        return (*COUNTED, *(item.name for item in self.watch), *self.held, *oracle)
 
 
 def train_population(
