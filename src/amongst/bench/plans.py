@@ -196,14 +196,14 @@ def make_plan(request: Request) -> Plan:
     amongst.errors.InputError: dataset='mnst' is unknown; did you mean 'mnist' or 'kmnist'? ...
     """
     title, layout, folds = PLANS[request.plan]
-    miniature = request.quick or request.plan == "demo"
+    scale = "quick" if request.quick else "demo" if request.plan == "demo" else "paper"
     slots = _narrowed(_miniature(layout()) if request.quick else layout(), request)
     budget = Budget(
         epochs=request.epochs,
         search=request.search,
         protocol=request.protocol,
         precision=request.precision,
-        miniature=miniature,
+        scale=scale,
     )
     repeats = _repeats(request, folds)
     cells = tuple(_cell(slot, budget, repeats) for slot in slots)

@@ -25,20 +25,30 @@ CLASSICAL: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
 }
 """Methods without a network, and their grids."""
 
-QUICK_EPOCHS = 10
-DEMO_WIDTHS = "64-64"
-DEMO_BATCH = 64
+EPOCHS = {"paper": 250, "demo": 40, "quick": 10}
+SMALL_WIDTHS, SMALL_BATCH = "64-64", 64
 
 
 @dataclass(frozen=True)
 class Budget:
-    """How much to spend on a cell; the fields are those of a `Request`."""
+    """How much to spend on a cell.
+
+    Attributes
+    ----------
+    epochs, search, protocol, precision : as of a `Request`.
+    scale : ``"paper"``, ``"demo"`` or ``"quick"``: the last two have a small MLP and few epochs.
+    """
 
     epochs: int | None = None
     search: str = "published"
     protocol: str = "default"
     precision: str = "float32"
-    miniature: bool = False
+    scale: str = "paper"
+
+    @property
+    def small(self) -> bool:
+        """Whether the network and the batches are small."""
+        return self.scale != "paper"
 
 
 def method_labels() -> tuple[str, ...]:
@@ -90,8 +100,8 @@ def points(
 def _base(kind: type[Method], model: str, budget: Budget) -> dict[str, Any]:
     protocol = get_protocol(budget.protocol)
     base: dict[str, Any] = {
-        "epochs": budget.epochs or (QUICK_EPOCHS if budget.miniature else 250),
-        "batch_size": DEMO_BATCH if budget.miniature else 256,
+        "epochs": budget.epochs or EPOCHS[budget.scale],
+        "batch_size": SMALL_BATCH if budget.small else 256,
         "optimizer": kind.optimizer,
         "schedule": _schedule(kind, model, protocol),
         "precision": budget.precision,
@@ -99,7 +109,7 @@ def _base(kind: type[Method], model: str, budget: Budget) -> dict[str, Any]:
     }
     if model == "mlp":
         widths = "-".join(map(str, protocol.widths))
-        base["widths"] = DEMO_WIDTHS if budget.miniature else widths
+        base["widths"] = SMALL_WIDTHS if budget.small else widths
     if model == "convnet":
         base["dropout_at_evaluation"] = protocol.dropout_at_evaluation
     if kind is LW:
@@ -142,9 +152,9 @@ def _searched(
 def _product(
     grid: Mapping[str, tuple[Any, ...]], fixed: Mapping[str, Scalar], budget: Budget
 ) -> list[Point]:
-    """All combinations of what is not dictated; a miniature takes the upper two of each axis."""
+    """All combinations of what is not dictated; a small budget takes the upper two of each axis."""
     axes = {name: values for name, values in grid.items() if name not in fixed}
-    if budget.miniature:
+    if budget.small:
         axes = {name: _upper_middle(values) for name, values in axes.items()}
     return [
         Point(dict(zip(axes, values, strict=True))) for values in itertools.product(*axes.values())

@@ -1,0 +1,165 @@
+"""Plan minus store: run what is missing, keep each record as it comes, share with other runners."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from amongst.bench.execute import Executor
+from amongst.bench.plans import Plan
+from amongst.bench.record import Record, Trial
+from amongst.bench.sources import Files, open_dataset
+from amongst.bench.store import Store
+from amongst.errors import AmongstError, StoreError
+
+__all__ = ["Outcome", "Report", "bind_plan", "missing_trials", "run_plan"]
+
+BEAT_SECONDS = 15.0
+POLL_SECONDS = 1.0
+
+Report = Callable[[str, Record | None], None]
+"""Called with what happened: ``"done"`` and a record, ``"waiting: …"`` and None."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run came to.
+
+    Attributes
+    ----------
+    trials : of the plan.
+    had : that the store had before.
+    ran : that this runner ran.
+    shared : that other runners added meanwhile.
+    failed : of those it ran, how many diverged.
+    seconds : wall time.
+    """
+
+    trials: int
+    had: int
+    ran: int
+    shared: int
+    failed: int
+    seconds: float
+
+
+def bind_plan(plan: Plan, files: Files | None = None) -> Plan:
+    """The plan on the data of this machine; a data set that cannot be had becomes an absence.
+
+    >>> from amongst.bench.plans import Request, make_plan
+    >>> bound = bind_plan(make_plan(Request("demo", seeds=1)))
+    >>> len(bound.trials[0].data_digest)
+    64
+    """
+    digests: dict[str, str] = {}
+    absent: dict[str, str] = {}
+    for name in plan.datasets:
+        try:
+            digests[name] = open_dataset(name, files).digest
+        except (AmongstError, OSError) as error:
+            absent[name] = str(error)
+    return plan.bind(digests, absent)
+
+
+def missing_trials(plan: Plan, store: Store) -> dict[str, Trial]:
+    """Plan minus store, in the order of the plan."""
+    done = store.keys()
+    return {trial.key: trial for trial in plan.trials if trial.key not in done}
+
+
+def run_plan(
+    plan: Plan, store: Store, executor: Executor, *, report: Report | None = None
+) -> Outcome:
+    """Run the trials that the store lacks.
+
+    Killed at any moment, it leaves every record that was added; called again, it goes on. A second
+    runner on the same store takes other trials, and waits for those in hand elsewhere.
+
+    Parameters
+    ----------
+    plan : bound to its data; see `bind_plan`.
+    store : this process writes to it; workers do not.
+    executor : see `make_executor`.
+    report : told of each record and of each wait.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from amongst.bench.execute_local import LocalExecutor
+    >>> from amongst.bench.plans import Request, make_plan
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> request = Request("demo", methods=("cc",), conditions=("q=0.1",), seeds=2, epochs=1)
+    >>> plan = bind_plan(make_plan(request))
+    >>> with Store(Path(folder.name) / "demo.sqlite") as store:
+    ...     first = run_plan(plan, store, LocalExecutor(workers=1))
+    ...     again = run_plan(plan, store, LocalExecutor(workers=1))
+    >>> first.ran, again.ran, again.had
+    (2, 0, 2)
+    >>> folder.cleanup()
+    """
+    began, tell = time.monotonic(), report or _silent
+    store.add_request(plan.request.to_dict())
+    missing = missing_trials(plan, store)
+    start, ran, failed = len(missing), 0, 0
+    with _Heart(store):
+        while missing:
+            mine = store.claim(missing, executor.chunk)
+            if not mine:
+                _wait(store, missing, tell)
+            for record in _records(executor, [missing[key] for key in mine]):
+                ran += store.add(record)
+                failed += record.failed
+                tell("done", record)
+            missing = _still_missing(missing, store)
+    trials = len(plan.trials)
+    seconds = time.monotonic() - began
+    return Outcome(trials, trials - start, ran, start - ran, failed, seconds)
+
+
+def _records(executor: Executor, trials: list[Trial]) -> Iterator[Record]:
+    if trials:
+        yield from executor.map(trials)
+
+
+def _still_missing(missing: Mapping[str, Trial], store: Store) -> dict[str, Trial]:
+    done = store.keys()
+    return {key: trial for key, trial in missing.items() if key not in done}
+
+
+def _wait(store: Store, missing: Mapping[str, Trial], tell: Report) -> None:
+    """Another runner has the rest: say so, and look again in a while."""
+    others = ", ".join(store.others()) or "another runner"
+    tell(f"waiting for {len(missing)} trials that {others} is running", None)
+    time.sleep(POLL_SECONDS)
+
+
+def _silent(event: str, record: Record | None) -> None:
+    pass
+
+
+class _Heart:
+    """Says every few seconds that this runner is alive, while long trials run."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.stop = threading.Event()
+        self.thread = threading.Thread(target=self._beat, daemon=True)
+
+    def __enter__(self) -> None:
+        self.thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop.set()
+        self.thread.join()
+        self.store.release()
+
+    def _beat(self) -> None:
+        while not self.stop.wait(BEAT_SECONDS):
+            try:
+                with Store(self.store.path) as own:
+                    own.beat(self.store.runner)
+            except StoreError:
+                continue
