@@ -1,0 +1,201 @@
+"""One model: the style of public code against our engine, epoch by epoch in one process.
+
+Both train the paper's MLP on the same images, candidate sets and number of epochs, and both measure
+accuracy on the training and the test part after every epoch. They take turns, so that a busy
+machine slows both alike. Peak memory is that of a process of its own for each.
+
+    python benchmarks/single.py [--rows N] [--epochs N] [--quick] [--json FILE]
+
+MNIST is read from AMONGST_DATA; where it is absent, random images of the same shape stand in.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+
+from amongst.candidates import uniform
+from amongst.engine import Features, Settings, Watch, run_epoch, start, training_data
+from amongst.errors import AmongstError
+from amongst.methods import LW
+from amongst.metrics import accuracy
+from amongst.models import build_model
+
+Arrays = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+SETTINGS = Settings(epochs=1, lr=0.05, weight_decay=1e-3, batch_size=256)
+
+
+def images(rows: int) -> tuple[str, Arrays]:
+    """(where from, (train images, train labels, test images, test labels))."""
+    try:
+        from amongst.datasets import load
+
+        mnist = load("mnist")
+        train, test = mnist.train, mnist.test
+        parts = train.features[:rows], train.labels[:rows], test.features, test.labels
+        return "MNIST", parts  # type: ignore[return-value]
+    except AmongstError:
+        rng = np.random.default_rng(0)
+        x = rng.integers(0, 256, (rows + 10_000, 28, 28), dtype=np.uint8)
+        y = np.arange(rows + 10_000) % 10
+        return "random images of MNIST's shape", (x[:rows], y[:rows], x[rows:], y[rows:])
+
+
+class PublicStyleData(Dataset):
+    """Images as tensors made one by one, with mask, label and row number."""
+
+    def __init__(self, x: np.ndarray, mask: np.ndarray, y: np.ndarray) -> None:
+        self.x, self.mask, self.y = x, torch.from_numpy(mask).float(), torch.from_numpy(y)
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def __getitem__(self, index: int) -> tuple:
+        image = torch.from_numpy(self.x[index]).float().div(255).flatten()
+        return image, self.mask[index], self.y[index], index
+
+
+def public_style(parts: Arrays, mask: np.ndarray) -> Iterator[float]:
+    """Seconds of each epoch, as public code trains: loaders, host-side masks, a second pass."""
+    x, y, x_test, y_test = parts
+    data = PublicStyleData(x, mask, y)
+    train_loader = DataLoader(data, batch_size=256, shuffle=True)
+    train_eval = DataLoader(data, batch_size=256)
+    test_eval = DataLoader(
+        PublicStyleData(x_test, np.ones((len(x_test), 10)), y_test), batch_size=256
+    )
+    model = build_model("mlp", (784,), 10, seed=0)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9, weight_decay=1e-3)
+    confidence = torch.ones(len(x), 10) / 10
+    while True:
+        began = time.perf_counter()
+        model.train()
+        for image, inside, _, index in train_loader:
+            loss = public_loss(model(image), inside, confidence, index)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            with torch.no_grad():
+                confidence = public_update(confidence, model(image), inside, index)
+        for loader in (train_eval, test_eval):
+            public_accuracy(model, loader)
+        yield time.perf_counter() - began
+
+
+def public_loss(scores, inside, confidence, index):
+    p = torch.softmax(scores, dim=1)
+    onezero = torch.where(inside > 0, 1.0, 0.0)
+    counter = torch.where(inside > 0, 0.0, 1.0)
+    toward = confidence[index] * onezero * -torch.log(p + 1e-8)
+    away = confidence[index] * counter * -torch.log(1 - p + 1e-8)
+    return toward.sum() / len(scores) + away.sum() / len(scores)
+
+
+def public_update(confidence, scores, inside, index):
+    p = torch.softmax(scores, dim=1)
+    for side in (inside, 1 - inside):
+        part = p * side
+        base = part.sum(dim=1, keepdim=True) + 1e-12
+        fresh = part / base
+        rows = confidence[index]
+        confidence[index] = torch.where(side > 0, fresh, rows)
+    return confidence
+
+
+def public_accuracy(model: nn.Module, loader: DataLoader) -> float:
+    model.eval()
+    right = total = 0
+    with torch.no_grad():
+        for image, _, y, _ in loader:
+            right += (model(image).argmax(1) == y).sum().item()
+            total += len(y)
+    return right / total
+
+
+def ours(parts: Arrays, mask: np.ndarray, refresh: str) -> Iterator[float]:
+    """Seconds of each epoch of our engine, with the same evaluations."""
+    x, y, x_test, y_test = parts
+    data = training_data(Features.of(x.reshape(len(x), -1), scale=255.0), _sets(mask))
+    test = Features.of(x_test.reshape(len(x_test), -1), scale=255.0)
+    labels, test_labels = torch.from_numpy(np.int64(y)), torch.from_numpy(np.int64(y_test))
+    watch = [
+        Watch("train", data.features, lambda g: accuracy(g, labels)),
+        Watch("test", test, lambda g: accuracy(g, test_labels)),
+    ]
+    method = LW(refresh=refresh)  # type: ignore[arg-type]
+    state = start(build_model("mlp", (784,), 10, seed=0), data, method, SETTINGS)
+    while True:
+        began = time.perf_counter()
+        run_epoch(state, data, method, SETTINGS, watch)
+        state.epoch += 1
+        yield time.perf_counter() - began
+
+
+def _sets(mask: np.ndarray):
+    from amongst import as_candidates
+
+    return as_candidates(mask, kind="mask")
+
+
+def ways(parts: Arrays) -> dict[str, Iterator[float]]:
+    mask = uniform(parts[1], 0.3, classes=range(10), seed=0).to_mask()
+    return {
+        "public-code style": public_style(parts, mask),
+        "amongst, second pass": ours(parts, mask, "post"),
+        "amongst, same pass": ours(parts, mask, "same"),
+    }
+
+
+def peak_memory(name: str, rows: int) -> float:
+    """MiB of a process that trains one epoch this way."""
+    command = [sys.executable, __file__, "--rows", str(rows), "--only", name]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return float(done.stdout.split()[-1])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=60_000)
+    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--quick", action="store_true", help="6,000 rows, 2 epochs")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--only", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    rows, epochs = (6_000, 2) if options.quick else (options.rows, options.epochs)
+    source, parts = images(rows)
+    contenders = ways(parts)
+    if options.only:
+        next(contenders[options.only])
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+        return
+    seconds: dict[str, list[float]] = {name: [] for name in contenders}
+    for _ in range(epochs + 1):
+        for name, way in contenders.items():
+            seconds[name].append(next(way))
+    best = {name: min(times[1:]) for name, times in seconds.items()}
+    memory = {name: peak_memory(name, rows) for name in contenders}
+    print(
+        f"{source}, {rows:,} rows, MLP, best of {epochs} epochs, {torch.get_num_threads()} threads"
+    )
+    print(f"{'':24}{'s/epoch':>10}{'times faster':>14}{'peak MiB':>10}")
+    for name in contenders:
+        ratio = best["public-code style"] / best[name]
+        print(f"{name:24}{best[name]:>10.2f}{ratio:>14.2f}{memory[name]:>10.0f}")
+    if options.json:
+        facts = {"source": source, "rows": rows, "seconds": best, "peak_mib": memory}
+        options.json.write_text(json.dumps(facts, indent=1))
+
+
+if __name__ == "__main__":
+    main()
