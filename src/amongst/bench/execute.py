@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from amongst.bench.record import Record, Trial
@@ -14,7 +15,7 @@ from amongst.errors import InputError
 
 __all__ = ["ENGINES", "Executor", "Options", "make_executor"]
 
-ENGINES = ("local", "population", "ray")
+ENGINES = ("auto", "local", "population", "ray")
 
 
 class Executor(Protocol):
@@ -42,20 +43,23 @@ class Options:
 
     Attributes
     ----------
-    engine : ``"local"``, ``"population"`` or ``"ray"``.
+    engine : ``"local"`` (one model a trial, in processes), ``"population"`` (stacked), ``"ray"``;
+        ``"auto"`` is a population on a GPU and local elsewhere.
     device : ``"auto"``, ``"cpu"``, ``"cuda"``, ….
     workers : processes; None for one for each core (on a GPU: one).
     files : data of one's own.
     ray_address : of a cluster; None starts Ray on this machine.
     gpus : of each Ray task, a fraction is allowed; None for 1 on a GPU device, else 0.
+    scratch : folder for checkpoints of populations under way; None for none.
     """
 
-    engine: str = "local"
+    engine: str = "auto"
     device: str = "auto"
     workers: int | None = None
     files: Files | None = None
     ray_address: str | None = None
     gpus: float | None = None
+    scratch: Path | None = None
 
     def __post_init__(self) -> None:
         check_choice("engine", self.engine, ENGINES)
@@ -83,10 +87,10 @@ def make_executor(options: Options) -> Executor:
 
         return RayExecutor(options)
     device = str(as_device(options.device))
-    if options.engine == "population":
+    if options.engine == "population" or (options.engine == "auto" and "cuda" in device):
         from amongst.bench.execute_population import PopulationExecutor
 
-        return PopulationExecutor(device, options.files)
+        return PopulationExecutor(device, options.files, options.scratch)
     from amongst.bench.execute_local import LocalExecutor
 
     return LocalExecutor(device, options.workers, options.files)

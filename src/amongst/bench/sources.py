@@ -26,7 +26,7 @@ CANDIDATES, FOLDS, HELD, TRAINING = range(1, 5)
 """Roles of randomness that come from a trial's seed."""
 
 TEST_FOLDS = 5
-"""Data without a test part of its own: one row in five is a test row, in a split by seed."""
+"""Data without a test part of its own: one row in five is a test row, the same for all seeds."""
 
 
 @dataclass(frozen=True)
@@ -98,10 +98,15 @@ def trial_data(trial: Trial, files: Files | None = None) -> TrialData:
             f"the data of {trial.dataset!r} on this machine differ from those of the plan (digest "
             f"{dataset.digest[:12]}, expected {trial.data_digest[:12]}). Use the same files."
         )
-    folds = trial.settings.get("folds", TEST_FOLDS)
-    fold = (trial.seed, int(folds), trial.fold) if dataset.n_train is None else None
+    fold = None if dataset.n_train is not None else _fold(trial)
     share = float(trial.settings.get("validation", 0.0))
     return _trial_data(trial.dataset, own, trial.condition, trial.seed, fold, share)
+
+
+def _fold(trial: Trial) -> tuple[int, int, int | None]:
+    if trial.fold is None:
+        return 0, TEST_FOLDS, None
+    return trial.seed, int(trial.settings.get("folds", 10)), trial.fold
 
 
 def training_seed(trial: Trial) -> int:

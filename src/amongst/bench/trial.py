@@ -28,6 +28,7 @@ from amongst.models import build_model
 from amongst.theory import auto_beta
 
 __all__ = [
+    "curves_of",
     "final_metrics",
     "make_method",
     "make_settings",
@@ -35,6 +36,7 @@ __all__ = [
     "run_trial",
     "stamp",
     "versions",
+    "watch_test",
 ]
 
 Curves = Mapping[str, Sequence[float]]
@@ -151,6 +153,25 @@ def final_metrics(curves: Curves) -> dict[str, float]:
     return metrics
 
 
+def watch_test(data: TrialData, device: torch.device) -> list[Watch]:
+    """What is measured on test rows: accuracy, or what candidate sets can tell."""
+    test = data.test.to(device)
+    if data.test_labels is not None:
+        labels = torch.from_numpy(data.test_labels).to(device)
+        return [Watch("accuracy_test", test, partial(accuracy, labels=labels))]
+    return [] if data.test_sets is None else _candidate_watches("test", test, data.test_sets)
+
+
+def curves_of(records: Sequence[Mapping[str, Any]]) -> dict[str, tuple[float, ...]]:
+    """One curve for each column of a history.
+
+    >>> curves_of([{"epoch": 1, "lr": 0.1, "loss": 0.5, "seconds": 1.0}])
+    {'loss': (0.5,)}
+    """
+    columns = [name for name in records[0] if name not in ("epoch", "lr", "seconds")]
+    return {name: tuple(float(record[name]) for record in records) for name in columns}
+
+
 @cache
 def versions() -> dict[str, str]:
     """Versions of what computes."""
@@ -170,26 +191,23 @@ def _run_neural(trial: Trial, data: TrialData, device: str) -> Record:
         **model_options(trial),
     )
     run = train(model, kept, method, settings, watch=_watches(data, where))
-    columns = [name for name in run.records[0] if name not in ("epoch", "lr", "seconds")]
-    curves = {name: [record[name] for record in run.records] for name in columns}
+    curves = curves_of(run.records)
     extra = {"beta": float(method.beta)} if isinstance(method, LW) else {}
-    return Record(trial, final_metrics(curves) | extra, {n: tuple(v) for n, v in curves.items()})
+    return Record(trial, final_metrics(curves) | extra, curves)
 
 
 def _watches(data: TrialData, device: torch.device) -> list[Watch]:
-    test = data.test.to(device)
-    watches = []
-    if data.test_labels is not None:
-        labels = torch.from_numpy(data.test_labels).to(device)
-        watches.append(Watch("accuracy_test", test, partial(accuracy, labels=labels)))
-    elif data.test_sets is not None:
-        watches += _candidate_watches("test", test, data.test_sets)
-    if len(data.held):
-        held = data.part(data.held).to(device)
-        watches += _candidate_watches("val", held, data.sets[data.held])
-        if data.truth is not None:
-            truth = torch.from_numpy(data.truth[data.held]).to(device)
-            watches.append(Watch("accuracy_val", held, partial(accuracy, labels=truth)))
+    return watch_test(data, device) + _held_watches(data, device)
+
+
+def _held_watches(data: TrialData, device: torch.device) -> list[Watch]:
+    if not len(data.held):
+        return []
+    held = data.part(data.held).to(device)
+    watches = _candidate_watches("val", held, data.sets[data.held])
+    if data.truth is not None:
+        truth = torch.from_numpy(data.truth[data.held]).to(device)
+        watches.append(Watch("accuracy_val", held, partial(accuracy, labels=truth)))
     return watches
 
 

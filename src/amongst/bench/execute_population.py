@@ -1,0 +1,176 @@
+"""Trials grouped by shape, and each group trained as one population."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from amongst.bench.points import CLASSICAL
+from amongst.bench.record import Record, Trial, canonical_json
+from amongst.bench.sources import Files, TrialData, trial_data
+from amongst.bench.trial import (
+    curves_of,
+    final_metrics,
+    make_method,
+    make_settings,
+    model_options,
+    run_trial,
+    stamp,
+    watch_test,
+)
+from amongst.engine.population import Criterion, Member, PopulationResult, train_population
+from amongst.methods import LW
+from amongst.metrics import approximated_accuracy, covering_rate
+
+__all__ = ["PopulationExecutor", "group_trials", "run_group"]
+
+CHUNK = 1000
+MEMBERS = {"cuda": 250, "cpu": 32}
+"""At most so many in one population: its records are kept before the next one starts."""
+
+HELD: Mapping[str, Criterion] = {
+    "covering_val": covering_rate,
+    "approximated_val": approximated_accuracy,
+}
+
+
+class PopulationExecutor:
+    """Populations in this process: on a GPU hundreds of trials take the time of one.
+
+    Trials that share features and the shape of the network form a population; ConvNets and methods
+    without a network run one by one.
+
+    Parameters
+    ----------
+    device : of the trials.
+    files : data of one's own.
+    scratch : folder for checkpoints of populations under way; None for none.
+    """
+
+    name = "population"
+    chunk = CHUNK
+
+    def __init__(
+        self, device: str = "cpu", files: Files | None = None, scratch: Path | None = None
+    ) -> None:
+        self.device, self.files, self.scratch = device, files, scratch
+
+    def map(self, trials: Sequence[Trial]) -> Iterator[Record]:
+        """Records, group by group."""
+        most = MEMBERS[torch.device(self.device).type]
+        for group in group_trials(trials, most):
+            if _alone(group[0]):
+                yield run_trial(group[0], device=self.device, files=self.files)
+                continue
+            folder = None if self.scratch is None else self.scratch / group[0].key[:16]
+            yield from run_group(group, self.device, self.files, folder)
+            if folder is not None:
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def close(self) -> None:
+        """Nothing is held between calls."""
+
+
+def group_trials(trials: Sequence[Trial], most: int = 250) -> list[list[Trial]]:
+    """Trials of one data set, fold, network and length, at most so many together.
+
+    >>> plan = [Trial("digits", "q=0.1", m, "mlp", s) for m in ("rc", "cc") for s in (0, 1)]
+    >>> [len(group) for group in group_trials(plan)]
+    [4]
+    """
+    groups: dict[str, list[Trial]] = {}
+    for trial in trials:
+        groups.setdefault(trial.key if _alone(trial) else _shape(trial), []).append(trial)
+    return [g[a : a + most] for g in groups.values() for a in range(0, len(g), most)]
+
+
+def run_group(
+    trials: Sequence[Trial],
+    device: str = "cpu",
+    files: Files | None = None,
+    checkpoint: Path | None = None,
+) -> list[Record]:
+    """Train one group as a population, and give each trial its record.
+
+    >>> settings = {"epochs": 1, "widths": "8", "validation": 0.1}
+    >>> group = [Trial("digits", "q=0.1", "cc", "mlp", 0, settings=settings | {"lr": lr})
+    ...          for lr in (0.1, 0.01)]
+    >>> [sorted(record.curves)[0] for record in run_group(group)]
+    ['accuracy_test', 'accuracy_test']
+    """
+    began = time.perf_counter()
+    data = [trial_data(trial, files) for trial in trials]
+    masks = _Masks()
+    members = [_member(t, d, masks) for t, d in zip(trials, data, strict=True)]
+    result = train_population(
+        data[0].features,
+        members,
+        model=trials[0].model,
+        options=model_options(trials[0]),
+        watch=watch_test(data[0], torch.device("cpu")),
+        held=HELD if members[0].held is not None else {},
+        device=device,
+        checkpoint=checkpoint,
+    )
+    seconds = (time.perf_counter() - began) / len(trials)
+    records = [_record(trial, result, i) for i, trial in enumerate(trials)]
+    return [stamp(record, device, "population", seconds) for record in records]
+
+
+class _Masks:
+    """One tensor for each distinct set of candidates, so that members share it."""
+
+    def __init__(self) -> None:
+        self.known: dict[int, torch.Tensor] = {}
+
+    def of(self, data: TrialData) -> torch.Tensor:
+        if id(data) not in self.known:
+            self.known[id(data)] = torch.from_numpy(data.sets.to_mask())
+        return self.known[id(data)]
+
+
+def _member(trial: Trial, data: TrialData, masks: _Masks) -> Member:
+    held = torch.from_numpy(data.held) if len(data.held) else None
+    oracle = held is not None and data.truth is not None
+    return Member(
+        make_method(trial, data.sets[data.kept]),
+        masks.of(data),
+        make_settings(trial),
+        rows=torch.from_numpy(data.kept),
+        held=held,
+        held_truth=torch.from_numpy(_truth(data)) if oracle else None,
+    )
+
+
+def _truth(data: TrialData) -> np.ndarray[Any, np.dtype[np.int64]]:
+    assert data.truth is not None
+    return data.truth[data.held]
+
+
+def _record(trial: Trial, result: PopulationResult, i: int) -> Record:
+    epoch = result.diverged[i]
+    if epoch is not None:
+        return Record(trial, error=f"the loss became NaN or infinite in epoch {epoch}")
+    history = result.history(i).rename(columns={"oracle": "accuracy_val"})
+    curves = curves_of(history.to_dict("records"))
+    method = result.members[i].method
+    extra = {"beta": float(method.beta)} if isinstance(method, LW) else {}
+    return Record(trial, final_metrics(curves) | extra, curves)
+
+
+def _alone(trial: Trial) -> bool:
+    return trial.method in CLASSICAL or trial.model == "convnet"
+
+
+def _shape(trial: Trial) -> str:
+    """Everything that the members of a population have in common."""
+    names = ("epochs", "batch_size", "precision", "widths", "validation", "folds")
+    common = {name: trial.settings.get(name) for name in names}
+    split = None if trial.fold is None else [trial.seed, trial.fold]
+    return canonical_json([trial.dataset, trial.data_digest, trial.model, split, common])
