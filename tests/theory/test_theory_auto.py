@@ -16,7 +16,7 @@ from amongst.theory import (
     reversal_beta,
     size_law,
 )
-from amongst.theory.verify import verify
+from amongst.theory.verification import verify
 
 QS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.8, 0.9)
 

@@ -27,7 +27,7 @@ from amongst.theory.risk import (
     printed_gap,
     printed_risk,
 )
-from amongst.theory.verify import Check, verify
+from amongst.theory.verification import Check, verify
 
 __all__ = [
     "AUTO",

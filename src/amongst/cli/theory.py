@@ -1,0 +1,179 @@
+"""`amongst theory`: the verification in a terminal, and as a page."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.columns import Columns
+from rich.console import Console, Group
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from amongst.theory import Check
+    from amongst.theory.summary import RegionMap, ThresholdRow
+
+__all__ = ["theory"]
+
+SHADES = " ·░▒▓█"
+MAPS = {"equal": "w = 1", "initial": "w = 1/|s|, 1/(K−|s|)", "following": "w follows scores"}
+
+
+def theory(
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write a page with plots.")
+    ] = None,
+    problems: Annotated[int, typer.Option(help="Random problems for each identity.", min=1)] = 100,
+    seed: Annotated[int, typer.Option(help="Random seed.", min=0)] = 0,
+) -> None:
+    """Verify the theory of the LW loss: what holds, what does not, and the β that follows."""
+    from amongst.theory.bayes import one_thread
+
+    if html is not None:
+        _check_target(html)
+    with one_thread():
+        checks = _run(html, problems, seed)
+    if not all(check.as_expected for check in checks):
+        raise typer.Exit(1)
+
+
+def _run(html: Path | None, problems: int, seed: int) -> list[Check]:
+    from amongst.theory import verify
+
+    started = time.perf_counter()
+    console = Console()
+    checks = verify(problems, seed)
+    for part in (_check_table(checks), _erratum(), _thresholds(), _regions()):
+        console.print(part)
+        console.print()
+    if html is not None:
+        _write(checks, html)
+        console.print(f"page written to {html}", highlight=False, markup=False, soft_wrap=True)
+    console.print(_verdict(checks, time.perf_counter() - started))
+    return checks
+
+
+def _check_target(path: Path) -> None:
+    from amongst.errors import InputError
+    from amongst.optional import optional_import
+
+    if not path.parent.is_dir():
+        raise InputError(f"--html {path}: the folder {path.parent} does not exist; make it first.")
+    if path.is_dir():
+        raise InputError(f"--html {path} is a folder; name a file.")
+    optional_import("matplotlib", extra="plot", purpose="drawing the theory page")
+
+
+def _write(checks: list[Check], path: Path) -> None:
+    from amongst.archive import write_atomically
+    from amongst.theory.page import theory_page
+
+    write_atomically(path, theory_page(checks).encode())
+
+
+def _check_table(checks: list[Check]) -> Table:
+    table = Table(
+        title="The theory of the Leveraged Weighted loss, checked",
+        title_justify="left",
+        title_style="bold",
+        header_style="bold",
+        box=None,
+        pad_edge=False,
+    )
+    table.add_column("")
+    table.add_column("statement")
+    table.add_column("measured", justify="right")
+    table.add_column("what is measured", style="dim")
+    for check in checks:
+        mark = Text("✓", "green") if check.holds else Text("✗", "bold red")
+        words = Text.assemble((f"{check.name}. ", "bold"), check.claim)
+        table.add_row(mark, words, f"{check.measured:.2g}", check.unit)
+    return table
+
+
+def _erratum() -> Group:
+    from amongst.theory import COUNTEREXAMPLE
+
+    q, beta = COUNTEREXAMPLE.q, COUNTEREXAMPLE.beta
+    lines = Table(box=None, show_header=False, pad_edge=False)
+    for name, factor in (("corrected", "(1−q_z)"), ("as printed", "  q_z  ")):
+        form = Text(f"w_y ψ(g_y) + Σ w_z [ q_z ψ(g_z) + β {factor} ψ(−g_z) ]")
+        form.highlight_words([factor], "bold green" if name == "corrected" else "bold red")
+        lines.add_row(name, form)
+    words = (
+        f"Two labels, scores 0, weights 1, q = {q:g}, β = {beta:g}. The set is {{y}} with "
+        f"probability {1 - q:g} and costs 1/2 + β/2 = {0.5 + beta / 2:g}, or both labels with "
+        f"probability {q:g} and costs 1. The risk is {1 - q:g}·{0.5 + beta / 2:g} + {q:g}·1 ="
+    )
+    numbers = Text.assemble(
+        words,
+        (f" {COUNTEREXAMPLE.exact:g}", "bold green"),
+        f"; the corrected form gives {COUNTEREXAMPLE.corrected:g}, the printed one",
+        (f" {COUNTEREXAMPLE.printed:g}", "bold red"),
+        ".",
+    )
+    return Group(
+        Text("Erratum: Theorem 1 holds as printed at q = 1/2 only", "bold"), lines, numbers
+    )
+
+
+def _thresholds() -> Group:
+    from amongst.theory.page import HEADINGS
+    from amongst.theory.summary import threshold_table
+
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for _, words in HEADINGS:
+        table.add_column(words, justify="right")
+    for row in threshold_table():
+        table.add_row(*_cells(row, [name for name, _ in HEADINGS]))
+    words = (
+        "Fixed weights push a wrong label down only if β is above the odds. Weights that sum to "
+        "one on either side need less at first (early threshold; sigmoid scores sink together "
+        "beyond early OVA), and the odds again once a wrong label is believed."
+    )
+    return Group(Text("β, with K = 10", "bold"), table, Text(words, "dim"))
+
+
+def _cells(row: ThresholdRow, names: list[str]) -> list[str]:
+    values = [getattr(row, name) for name in names]
+    return [f"{value:.1f}" if value >= 10 else f"{value:.2f}" for value in values]
+
+
+def _regions() -> Group:
+    import numpy as np
+
+    from amongst.theory.summary import TOPS, region_map
+
+    betas, qs = np.geomspace(0.1, 100, 10)[::-1].copy(), np.linspace(0.05, 0.95, 16)
+    drawn = [_map(region_map("sigmoid", kind, betas, qs), title) for kind, title in MAPS.items()]
+    words = (
+        f"Sigmoid, K = 5; rows β, columns q = 0.05 to 0.95. █ the minimiser ranks the Bayes label "
+        f"first for all of {len(TOPS)} posteriors (largest {', '.join(map(str, TOPS))}), · for "
+        "none. Theorem 2 claims █ for every β > 0. The cross-entropy form has █ everywhere."
+    )
+    title = Text("Theorem 2: where the top score is the Bayes label", "bold")
+    return Group(title, Columns(drawn, padding=(0, 3)), Text(words, "dim"))
+
+
+def _map(found: RegionMap, title: str) -> Text:
+    text = Text(f"{title}\n", "bold")
+    for beta, counts in zip(found.betas.tolist(), found.counts.tolist(), strict=True):
+        text.append(f"{beta:>6.2f} ", style="not bold dim")
+        text.append("".join(SHADES[count + 1] for count in counts) + "\n", style="not bold cyan")
+    text.right_crop(1)
+    return text
+
+
+def _verdict(checks: list[Check], seconds: float) -> Text:
+    refuted = sum(check.refuted for check in checks)
+    odd = [check for check in checks if not check.as_expected]
+    if odd:
+        return Text(f"NOT as documented: {odd[0].name}: {odd[0].claim}", "bold red")
+    return Text(
+        f"{len(checks) - refuted} statements hold and {refuted} printed ones fail, as documented "
+        f"({seconds:.1f} s).",
+        "bold green",
+    )

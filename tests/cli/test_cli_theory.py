@@ -1,0 +1,98 @@
+"""`amongst theory`: readable, true, and a page that stands by itself."""
+
+from __future__ import annotations
+
+import base64
+import re
+
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from amongst.cli.theory import theory
+from amongst.errors import InputError
+from amongst.theory import Check, bayes, figures
+
+app = typer.Typer()
+app.command()(theory)
+QUICK = ["--problems", "5"]
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [*QUICK, *arguments], env={"COLUMNS": "100"})
+
+
+@pytest.fixture(scope="module")
+def printed():
+    return run()
+
+
+def test_it_states_the_erratum_with_its_counterexample(printed):
+    assert printed.exit_code == 0
+    words = " ".join(printed.output.split())
+    assert "Theorem 1 holds as printed at q = 1/2 only" in words
+    assert "0.9·1.5 + 0.1·1 = 1.45; the corrected form gives 1.45, the printed one 0.65" in words
+
+
+def test_it_says_what_holds_and_what_does_not(printed):
+    lines = printed.output.splitlines()
+    failed = [line for line in lines if line.startswith("✗")]
+    assert len(failed) == 4
+    assert all("Theorem" in line for line in failed)
+    assert sum(line.startswith("✓") for line in lines) >= 12
+    assert "as documented" in lines[-1]
+
+
+def test_it_shows_thresholds_and_the_region(printed):
+    assert re.search(r"0\.90\s+9\.00\s+19\.0\s+1\.45", printed.output)
+    assert printed.output.count("100.00 ") == 3
+
+
+def test_a_surprise_is_told_and_costs_the_exit_status(monkeypatch):
+    surprise = [Check("Theorem 9", "two is three", 1.0, 0.0)]
+    monkeypatch.setattr("amongst.theory.verify", lambda *_: surprise)
+    result = run()
+    assert result.exit_code == 1
+    assert "NOT as documented: Theorem 9" in result.output
+
+
+@pytest.fixture
+def coarse(monkeypatch):
+    """Small maps: the page is the same, in less time."""
+    monkeypatch.setattr(figures, "MAP_BETAS", np.geomspace(0.1, 100, 4))
+    monkeypatch.setattr(figures, "MAP_QS", np.linspace(0.1, 0.9, 3))
+    monkeypatch.setattr(bayes, "STEPS", 30)
+    figures._region.cache_clear()
+    yield
+    figures._region.cache_clear()
+
+
+def test_the_page_is_whole_and_loads_nothing(tmp_path, coarse):
+    pytest.importorskip("matplotlib")
+    target = tmp_path / "theory.html"
+    assert run("--html", str(target)).output.count("page written to") == 1
+    page = target.read_text()
+    assert page.startswith("<!doctype html>")
+    assert page.endswith("</html>")
+    plots = re.findall(r'(?:src|srcset)="([^"]*)"', page)
+    assert len(plots) == 8
+    for plot in plots:
+        kind, data = plot.split(",", 1)
+        assert kind == "data:image/svg+xml;base64"
+        assert b"</svg>" in base64.b64decode(data)
+    bare = re.sub(r'"data:[^"]*"', "", page)
+    assert "http" not in bare
+    assert "<script" not in bare
+    assert "prefers-color-scheme: dark" in bare
+    assert all(f'alt="{figure.alt}"' in bare for figure in figures.figures())
+    assert ">0.65<" in bare
+
+
+def test_a_missing_folder_is_told_before_the_work(tmp_path, monkeypatch):
+    monkeypatch.setattr("amongst.theory.verify", None)
+    result = run("--html", str(tmp_path / "no" / "page.html"))
+    assert isinstance(result.exception, InputError)
+    assert "make it first" in str(result.exception)
+    folder = run("--html", str(tmp_path))
+    assert "is a folder" in str(folder.exception)
