@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
 from amongst.bench.conditions import REAL, check_condition
-from amongst.bench.paper import Published, dataset_title, published_cells
-from amongst.bench.points import SEARCHES, Budget, points
-from amongst.bench.record import Record, Scalar, Trial
+from amongst.bench.paper import dataset_title
+from amongst.bench.points import CLASSICAL, SEARCHES, Budget, method_labels, points
+from amongst.bench.record import Record, Trial
+from amongst.bench.slots import NEURAL, PAPER_PLANS, Slot
 from amongst.checks import check_choice, check_integer
 from amongst.errors import InputError
 from amongst.methods import get_protocol
+from amongst.models import MODELS
 
 __all__ = ["CRITERIA", "PLANS", "Cell", "Plan", "Request", "Slot", "make_plan", "plan_titles"]
+
+PLANS = (*PAPER_PLANS, "compare")
+"""Names of plans; ``"compare"`` is a person's own."""
 
 CRITERIA = MappingProxyType(
     {
@@ -27,16 +32,6 @@ CRITERIA = MappingProxyType(
 )
 """Criterion of the search, and the metric that holds it; all but the oracle need candidate sets
 only."""
-
-NEURAL = ("rc", "cc", "proden", "lw-sigmoid", "lw-cross_entropy")
-BETAS = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
-ABLATION = ((1.0, 0.0), (2.0, 0.0), (0.0, 1.0), (0.0, 2.0), (1.0, 1.0), (2.0, 2.0))
-PANELS = (
-    ("mnist", "q=0.1", "mlp"),
-    ("fashion_mnist", "q=0.3", "mlp"),
-    ("cifar10", "q=0.3", "convnet"),
-    ("kmnist", "q=0.5", "mlp"),
-)
 
 
 @dataclass(frozen=True)
@@ -54,7 +49,9 @@ class Request:
     criterion : of the search; see `CRITERIA`.
     protocol : ``"default"``, ``"paper"`` or ``"official"``.
     precision : of training, e.g. ``"bf16"`` on a GPU.
-    quick : a miniature on scikit-learn's digits.
+    quick : a miniature on scikit-learn's digits; for a comparison, few epochs and a small network.
+    models, folds : for the plan ``"compare"`` alone: its networks, and its cross-validation.
+    metric : that cells report; empty for the protocol's own.
 
     Examples
     --------
@@ -73,9 +70,12 @@ class Request:
     protocol: str = "default"
     precision: str = "float32"
     quick: bool = False
+    models: tuple[str, ...] = ()
+    folds: int | None = None
+    metric: str = ""
 
     def __post_init__(self) -> None:
-        for name in ("datasets", "methods", "conditions"):
+        for name in ("datasets", "methods", "conditions", "models"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         check_choice("plan", self.plan, PLANS)
         check_choice("search", self.search, SEARCHES)
@@ -84,6 +84,8 @@ class Request:
         for name in ("seeds", "epochs"):
             if getattr(self, name) is not None:
                 check_integer(name, getattr(self, name), low=1)
+        if self.folds is not None:
+            check_integer("folds", self.folds, low=2)
         if self.search in ("grid", "equal") and get_protocol(self.protocol).validation == 0:
             raise InputError(
                 f"search={self.search!r} needs rows held out for validation, and "
@@ -94,27 +96,6 @@ class Request:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         return asdict(self)
-
-
-@dataclass(frozen=True)
-class Slot:
-    """Where a cell belongs.
-
-    Attributes
-    ----------
-    dataset, condition, method, model : as for a trial.
-    variant : for figures: ``"β=4"``, ``"α=1, β=0"``; else empty.
-    published : the paper's value, or None.
-    fixed : settings that it dictates, as pairs.
-    """
-
-    dataset: str
-    condition: str
-    method: str
-    model: str
-    variant: str = ""
-    published: Published | None = None
-    fixed: tuple[tuple[str, Scalar], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -195,9 +176,7 @@ def make_plan(request: Request) -> Plan:
     Traceback (most recent call last):
     amongst.errors.InputError: dataset='mnst' is unknown; did you mean 'mnist' or 'kmnist'? ...
     """
-    title, layout, folds = PLANS[request.plan]
     scale = "quick" if request.quick else "demo" if request.plan == "demo" else "paper"
-    slots = _narrowed(_miniature(layout()) if request.quick else layout(), request)
     budget = Budget(
         epochs=request.epochs,
         search=request.search,
@@ -205,9 +184,10 @@ def make_plan(request: Request) -> Plan:
         precision=request.precision,
         scale=scale,
     )
-    repeats = _repeats(request, folds)
-    cells = tuple(_cell(slot, budget, repeats) for slot in slots)
-    return Plan(request, title, cells, f"accuracy_{get_protocol(request.protocol).report}")
+    slots = _compared(request) if request.plan == "compare" else _slots(request)
+    cells = tuple(_cell(slot, budget, _repeats(request, slot)) for slot in slots)
+    report = request.metric or f"accuracy_{get_protocol(request.protocol).report}"
+    return Plan(request, _title(request), cells, report)
 
 
 def plan_titles() -> dict[str, str]:
@@ -216,81 +196,37 @@ def plan_titles() -> dict[str, str]:
     >>> plan_titles()["table1"]
     'Table 1: accuracy on benchmark datasets'
     """
-    return {name: title for name, (title, _, _) in PLANS.items()}
+    return {name: title for name, (title, _) in PAPER_PLANS.items()}
 
 
-def _published(table: str) -> list[Slot]:
+def _title(request: Request) -> str:
+    if request.plan == "compare":
+        return f"Comparison on {', '.join(map(dataset_title, request.datasets))}"
+    title, _ = PAPER_PLANS[request.plan]
+    return f"{title} (miniature on digits)" if request.quick else title
+
+
+def _slots(request: Request) -> list[Slot]:
+    _, layout = PAPER_PLANS[request.plan]
+    for name, given in (("models", request.models), ("folds", request.folds)):
+        if given:
+            raise InputError(f"{name} is for a comparison on one's own data; leave it out.")
+    return _narrowed(_miniature(layout()) if request.quick else layout(), request)
+
+
+def _compared(request: Request) -> list[Slot]:
+    """Every method with every network, on a person's own data."""
+    methods = [check_choice("method", m, method_labels()) for m in request.methods or NEURAL]
+    models = [check_choice("model", m, MODELS) for m in request.models or ("mlp",)]
+    if not request.datasets:
+        raise InputError("datasets is empty; name the data to compare on.")
     return [
-        Slot(c.dataset, c.condition, c.method, c.model, published=c.published)
-        for c in published_cells(table)
+        Slot(dataset, check_condition(condition), method, model, folds=request.folds)
+        for dataset in request.datasets
+        for method in methods
+        for model in (["-"] if method in CLASSICAL else models)
+        for condition in request.conditions or (REAL,)
     ]
-
-
-def _figure1() -> list[Slot]:
-    return [
-        Slot(dataset, condition, "lw-sigmoid", model, f"β={beta:g}", fixed=(("beta", beta),))
-        for dataset, condition, model in PANELS
-        for beta in BETAS
-    ]
-
-
-def _figure2() -> list[Slot]:
-    return [
-        Slot(dataset, condition, "lw-sigmoid", model, f"α={alpha:g}, β={beta:g}",
-              fixed=(("alpha", alpha), ("beta", beta)))
-        for dataset, condition, model in PANELS
-        for alpha, beta in ABLATION
-    ]  # fmt: skip
-
-
-def _demo() -> list[Slot]:
-    return [
-        Slot("digits", condition, method, "mlp")
-        for method in NEURAL
-        for condition in ("q=0.1", "q=0.3", "q=0.5")
-    ]
-
-
-def _beyond() -> list[Slot]:
-    images = [("mnist", "mlp"), ("fashion_mnist", "mlp"), ("kmnist", "mlp"), ("cifar10", "convnet")]
-    rates = [
-        Slot(dataset, condition, method, model)
-        for dataset, model in images
-        for method in NEURAL
-        for condition in ("q=0.7", "q=0.9")
-    ]
-    auto = [
-        Slot(dataset, condition, method, model, "β=auto", fixed=(("beta", "auto"),))
-        for dataset, model in images
-        for method in ("lw-sigmoid", "lw-cross_entropy")
-        for condition in ("q=0.1", "q=0.3", "q=0.5", "q=0.7", "q=0.9")
-    ]
-    human = [Slot("cifar10n", REAL, method, "convnet") for method in NEURAL]
-    return rates + auto + human
-
-
-def _real_beyond() -> list[Slot]:
-    return [
-        Slot("fgnet", REAL, c.method, c.model)
-        for c in published_cells("table2")
-        if c.dataset == "lost"
-    ]
-
-
-PLANS: Mapping[str, tuple[str, Callable[[], list[Slot]], int | None]] = MappingProxyType(
-    {
-        "table1": ("Table 1: accuracy on benchmark datasets", lambda: _published("table1"), None),
-        "table2": ("Table 2: accuracy on real datasets", lambda: _published("table2"), 10),
-        "table3": ("Table 3: accuracy with other generation processes",
-                   lambda: _published("table3"), None),
-        "figure1": ("Figure 1: the leverage parameter β", _figure1, None),
-        "figure2": ("Figure 2: ablation of the two parts of the loss", _figure2, None),
-        "beyond": ("Beyond the paper: larger q, and human candidate sets", _beyond, None),
-        "beyond-real": ("Beyond the paper: FG-NET", _real_beyond, 10),
-        "demo": ("Demo: scikit-learn's digits", _demo, None),
-    }
-)  # fmt: skip
-"""Name, title, layout, and folds (None where the data has a test part of its own)."""
 
 
 def _miniature(slots: Sequence[Slot]) -> list[Slot]:
@@ -328,11 +264,11 @@ def _narrowed(slots: Sequence[Slot], request: Request) -> list[Slot]:
     return kept
 
 
-def _repeats(request: Request, folds: int | None) -> list[tuple[int, int | None]]:
-    if folds is None:
+def _repeats(request: Request, slot: Slot) -> list[tuple[int, int | None]]:
+    if slot.folds is None:
         own = 2 if request.quick else 5
         return [(seed, None) for seed in range(request.seeds or own)]
-    folds = 3 if request.quick else folds
+    folds = 3 if request.quick else slot.folds
     return [(seed, fold) for seed in range(request.seeds or 1) for fold in range(folds)]
 
 
