@@ -316,3 +316,16 @@ def test_digits_at_half_ambiguity() -> None:
         warnings.simplefilter("error")
         model = LWClassifier(epochs=30, batch_size=64, random_state=0).fit(X[fit], sets)
     assert model.score(X[test], y[test]) > 0.9
+
+
+def test_beta_auto_is_read_off_the_sets(easy: Any) -> None:
+    X, y, _ = easy
+    used = []
+    for q in (0.1, 0.6):
+        sets = uniform(y, q, seed=0)
+        model = LWClassifier(model="linear", epochs=2, random_state=0).fit(X, sets)
+        assert model.beta_ == amongst.theory.auto_beta(sets, "cross_entropy")
+        used.append(model.beta_)
+    assert used[0] < used[1]
+    with pytest.raises(InputError, match="beta='atuo'"):
+        LWClassifier(beta="atuo").fit(X, sets)

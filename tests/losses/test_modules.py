@@ -117,3 +117,8 @@ def test_a_loop_of_ones_own_learns() -> None:
 def test_bad_input(call: object, words: str) -> None:
     with pytest.raises(InputError, match=words):
         call()  # type: ignore[operator]
+
+
+def test_beta_may_be_a_rule() -> None:
+    criterion = losses.LWLoss(SETS, psi="sigmoid", beta=lambda sets, psi: len(sets) + psi.symmetric)
+    assert criterion.beta == 5

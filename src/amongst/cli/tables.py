@@ -80,7 +80,9 @@ def fit(
     separator: Separator = "|",
     method: Annotated[MethodName, typer.Option(help="What to train with.")] = MethodName.lw,
     psi: Annotated[str, typer.Option(help="LW's binary loss.")] = "cross_entropy",
-    beta: Annotated[float, typer.Option(help="LW's leverage on non-candidates.")] = 1.0,
+    beta: Annotated[
+        str, typer.Option(help="LW's leverage on non-candidates: a number, or auto.")
+    ] = "auto",
     model: Annotated[str, typer.Option(help="mlp or linear.")] = "mlp",
     epochs: Annotated[int, typer.Option(help="Passes over the rows.")] = 100,
     batch_size: Annotated[int, typer.Option(help="Rows a step.")] = 256,
@@ -109,7 +111,7 @@ def fit(
         "verbose": not quiet,
     }
     if method is MethodName.lw:
-        params |= {"psi": psi, "beta": beta}
+        params |= {"psi": psi, "beta": _leverage(beta)}
     estimator = _estimator(method)(**params).fit(_frame(table), sets)
     estimator.save(out, metadata=_columns(file, candidates, truth, index, separator))
     _report(estimator, table, sets, out)
@@ -219,6 +221,13 @@ def _estimator(method: MethodName) -> Any:
         for estimator in ESTIMATORS.values()
         if issubclass(estimator, NeuralClassifier) and estimator.method.name == method
     )
+
+
+def _leverage(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def _load(path: Path) -> Any:

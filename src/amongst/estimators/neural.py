@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 from amongst.archive import Arrays
 from amongst.candidates import CandidateSets
-from amongst.checks import check_choice
+from amongst.checks import check_choice, check_number
 from amongst.engine import (
     Features,
     Settings,
@@ -37,6 +37,7 @@ from amongst.estimators.base import Floats, PartialLabelClassifier
 from amongst.methods import CC, CLPL, LW, PRODEN, RC, Average, Method, get_protocol
 from amongst.models import ModelSpec, build_model
 from amongst.rng import Seed, as_seed
+from amongst.theory import auto_beta
 
 __all__ = [
     "AverageClassifier",
@@ -119,11 +120,11 @@ class NeuralClassifier(PartialLabelClassifier):
         return proba
 
     @abstractmethod
-    def _method(self) -> Method:
-        """The method with this estimator's hyper-parameters."""
+    def _method(self, sets: CandidateSets) -> Method:
+        """The method with this estimator's hyper-parameters, for these candidate sets."""
 
     def _fit(self, X: npt.NDArray[Any], sets: CandidateSets) -> None:
-        settings, method = self._settings(), self._method()
+        settings, method = self._settings(), self._method(sets)
         self.settings_ = settings
         self.shift_, self.scale_ = self._fit_scaling(X)
         data = training_data(self._features(X), sets, as_device(self.device))
@@ -252,7 +253,7 @@ class RCClassifier(NeuralClassifier):
 
     method = RC
 
-    def _method(self) -> Method:
+    def _method(self, sets: CandidateSets) -> Method:
         return RC()
 
 
@@ -267,7 +268,7 @@ class CCClassifier(NeuralClassifier):
 
     method = CC
 
-    def _method(self) -> Method:
+    def _method(self, sets: CandidateSets) -> Method:
         return CC()
 
 
@@ -283,7 +284,7 @@ class PRODENClassifier(NeuralClassifier):
 
     method = PRODEN
 
-    def _method(self) -> Method:
+    def _method(self, sets: CandidateSets) -> Method:
         return PRODEN()
 
 
@@ -295,9 +296,14 @@ class LWClassifier(NeuralClassifier):
     Parameters
     ----------
     psi : ``"cross_entropy"``, ``"sigmoid"``, or another trainable name of `amongst.losses.PSIS`.
-    beta : ≥ 0, the leverage on non-candidates.
+    beta : ≥ 0, the leverage on non-candidates; or ``"auto"``, which reads it off the candidate
+        sets (`amongst.theory.auto_beta`).
     alpha : ≥ 0, the factor on candidates.
     model, epochs, … : see `NeuralClassifier`.
+
+    Attributes
+    ----------
+    beta_ : the leverage that was used.
 
     Examples
     --------
@@ -318,7 +324,7 @@ class LWClassifier(NeuralClassifier):
         self,
         *,
         psi: str = "cross_entropy",
-        beta: float = 1.0,
+        beta: float | str = "auto",
         alpha: float = 1.0,
         model: ModelSpec = "mlp",
         epochs: int = 100,
@@ -340,9 +346,15 @@ class LWClassifier(NeuralClassifier):
         self.beta = beta
         self.alpha = alpha
 
-    def _method(self) -> Method:
+    def _method(self, sets: CandidateSets) -> Method:
         protocol = get_protocol(self.protocol)
-        return LW(self.psi, self.beta, self.alpha, protocol.initial, protocol.refresh)
+        self.beta_ = self._leverage(sets)
+        return LW(self.psi, self.beta_, self.alpha, protocol.initial, protocol.refresh)
+
+    def _leverage(self, sets: CandidateSets) -> float:
+        if self.beta == "auto":
+            return auto_beta(sets, self.psi)
+        return check_number("beta", self.beta, low=0)
 
 
 class AverageClassifier(NeuralClassifier):
@@ -383,7 +395,7 @@ class AverageClassifier(NeuralClassifier):
         super().__init__(**_common(locals()))
         self.psi = psi
 
-    def _method(self) -> Method:
+    def _method(self, sets: CandidateSets) -> Method:
         return Average(self.psi)
 
 
@@ -429,7 +441,7 @@ class CLPLClassifier(NeuralClassifier):
         self.psi = psi
         self.form = form
 
-    def _method(self) -> Method:
+    def _method(self, sets: CandidateSets) -> Method:
         return CLPL(self.psi, self.form)
 
 

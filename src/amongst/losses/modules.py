@@ -18,11 +18,11 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from amongst.candidates import as_candidates
+from amongst.candidates import CandidateSets, as_candidates
 from amongst.checks import check_choice, check_number
 from amongst.errors import DivergenceError, InputError
 from amongst.losses import partial
-from amongst.losses.psi import get_psi
+from amongst.losses.psi import Psi, get_psi
 
 __all__ = [
     "AverageLoss",
@@ -55,7 +55,7 @@ class PartialLabelLoss(nn.Module):
         super().__init__()
         self.reduction = check_choice("reduction", reduction, REDUCTIONS)
         sets = as_candidates(candidates)
-        self.classes = sets.classes
+        self.candidates = sets
         self.register_buffer("inside", torch.from_numpy(sets.to_mask()))
         weights = partial.initial_weights(self.inside) if self.weighted else torch.empty(0)
         self.register_buffer("weights", weights)
@@ -118,7 +118,8 @@ class LWLoss(PartialLabelLoss):
     ----------
     candidates : anything `as_candidates` takes.
     psi : ``"cross_entropy"``, ``"sigmoid"``, or another name in `PSIS`.
-    beta : ≥ 0, the leverage on non-candidates.
+    beta : ≥ 0, the leverage on non-candidates; or a rule that gives it from (candidates, ψ), such
+        as `amongst.theory.auto_beta`.
     alpha : ≥ 0, the factor on candidates.
     initial : ``"paper"``, or ``"official"`` (1/K everywhere).
     reduction : ``"mean"``, ``"sum"`` or ``"none"``.
@@ -141,7 +142,7 @@ class LWLoss(PartialLabelLoss):
         self,
         candidates: Any,
         psi: str = "cross_entropy",
-        beta: float = 1.0,
+        beta: float | Callable[[CandidateSets, Psi], float] = 1.0,
         alpha: float = 1.0,
         *,
         initial: str = "paper",
@@ -149,7 +150,8 @@ class LWLoss(PartialLabelLoss):
     ) -> None:
         super().__init__(candidates, reduction=reduction)
         self.psi = get_psi(psi)
-        self.beta = check_number("beta", beta, low=0)
+        chosen = beta(self.candidates, self.psi) if callable(beta) else beta
+        self.beta = check_number("beta", chosen, low=0)
         self.alpha = check_number("alpha", alpha, low=0)
         self.weights = partial.initial_weights(self.inside, initial)
 
