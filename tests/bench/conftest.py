@@ -23,7 +23,7 @@ def load(name: str) -> ModuleType:
     return sys.modules[name]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def synthetic() -> Callable[..., Any]:
     return load("synthetic_records").synthetic  # type: ignore[no-any-return]
 

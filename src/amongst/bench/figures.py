@@ -15,7 +15,7 @@ from amongst.bench.tables import Entry, Table
 from amongst.errors import InputError
 from amongst.optional import optional_import
 
-__all__ = ["Figure", "Panel", "Series", "curve_figure", "draw", "variant_figure"]
+__all__ = ["Figure", "Panel", "Series", "curve_figure", "draw", "report_figures", "variant_figure"]
 
 Floats = tuple[float, ...]
 _MARKERS = "os^DvP*X"
@@ -76,7 +76,7 @@ def variant_figure(table: Table) -> Figure:
     single = len(heads) == 1 and all(column.count("=") == 1 for column in columns)
     names = tuple(column.partition("=")[2] for column in columns) if single else columns
     panels = [
-        Panel(group, tuple(_over_variants(table, row.label, row.places) for row in rows))
+        Panel(group, tuple(_over_variants(table, row.places) for row in rows))
         for group, rows in table.layout.groups.items()
     ]
     xlabel = heads.pop() if single else "weights of the two parts"
@@ -131,13 +131,33 @@ def draw(figure: Figure, path: str | Path) -> Path:
     return target
 
 
-def _over_variants(table: Table, label: str, places: Sequence[Place | None]) -> Series:
+def report_figures(
+    records: Sequence[Record], tables: Sequence[Table], folder: str | Path
+) -> list[Path]:
+    """Every figure of a report as PNG and SVG: variants where a plan has them, and curves."""
+    sheets: dict[str, Figure] = {}
+    for table in tables:
+        name = table.plan.request.plan
+        name = name if name not in sheets else f"{name}-{len(sheets)}"
+        if any(place.variant for place in table.layout.places):
+            sheets[name] = variant_figure(table)
+        keys = {key for entry in table.filled for key in entry.keys}
+        if any("accuracy_test" in r.curves for r in records if r.key in keys):
+            sheets[f"{name}-curves"] = curve_figure(records, table)
+    return [
+        draw(sheet, Path(folder) / f"{name}{ending}")
+        for name, sheet in sheets.items()
+        for ending in (".png", ".svg")
+    ]
+
+
+def _over_variants(table: Table, places: Sequence[Place | None]) -> Series:
     entries = [table.at(place) for place in places]
+    label = next(entry.label for entry in entries if entry)
     mean = np.array([entry.mean if entry else np.nan for entry in entries])
     std = np.nan_to_num([entry.std if entry else np.nan for entry in entries])
-    return Series(
-        label, tuple(map(float, range(len(mean)))), *map(_floats, (mean, mean - std, mean + std))
-    )
+    x = _floats(range(len(mean)))
+    return Series(label, x, *map(_floats, (mean, mean - std, mean + std)))
 
 
 def _over_epochs(entry: Entry, curve: str, curves: Sequence[Floats]) -> Series:
@@ -145,7 +165,11 @@ def _over_epochs(entry: Entry, curve: str, curves: Sequence[Floats]) -> Series:
     scale = 100.0 if curve.startswith(_PERCENT) else 1.0
     stack = scale * np.array([values[:shortest] for values in curves])
     x = _floats(np.arange(1, shortest + 1))
-    return Series(entry.label, x, *map(_floats, (stack.mean(0), stack.min(0), stack.max(0))))
+    return Series(
+        entry.place.variant or entry.label,
+        x,
+        *map(_floats, (stack.mean(0), stack.min(0), stack.max(0))),
+    )
 
 
 def _floats(values: Any) -> Floats:
@@ -177,8 +201,21 @@ def _draw_panel(axis: Any, figure: Figure, panel: Panel) -> None:
     if figure.categories:
         axis.set_xticks(range(len(figure.categories)), figure.categories)
         axis.tick_params("x", rotation=0 if figure.joined else 35)
+    else:
+        axis.set_ylim(*_settled(panel))
     axis.set(title=_literal(panel.title), xlabel=figure.xlabel, ylabel=figure.ylabel)
     axis.grid(alpha=0.3)
+
+
+def _settled(panel: Panel) -> tuple[float, float]:
+    """Limits that show where the curves end; the first tenth of the epochs may leave the frame."""
+    ends = np.concatenate(
+        [end[len(line.x) // 10 :] for line in panel.series for end in (line.low, line.high)]
+    )
+    good = ends[np.isfinite(ends)]
+    low, high = (float(good.min()), float(good.max())) if len(good) else (0.0, 1.0)
+    pad = 0.1 * (high - low or 1.0)
+    return low - pad, high + pad
 
 
 def _legend(sheet: Any, axes: Any, figure: Figure) -> None:

@@ -8,10 +8,12 @@ import json
 import math
 from collections.abc import Callable
 
+from rich import box
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from amongst.bench.notes import notes
+from amongst.bench.paper import Published
 from amongst.bench.tables import Entry, Table
 
 __all__ = [
@@ -72,19 +74,25 @@ def paper_text(entry: Entry) -> str:
     """The paper's figure and the difference; empty where the paper has none."""
     if entry.published is None:
         return ""
-    star = "*" if entry.published.star else ""
-    figure = f"{number(entry.published.mean)} ± {number(entry.published.std)}{star}"
-    return f"paper {figure}" + (f" ({signed(entry.difference)})" if entry.n else "")
+    gap = f" ({signed(entry.difference)})" if entry.n else ""
+    return f"paper {published_text(entry.published)}{gap}"
+
+
+def published_text(published: Published) -> str:
+    """The paper's figure as printed, with its star."""
+    star = "*" if published.star else ""
+    return f"{number(published.mean)} ± {number(published.std)}{star}"
 
 
 def to_markdown(table: Table) -> str:
     """A pipe table with its notes; the paper's figure stands below ours.
 
-    >>> from amongst.bench.plans import Request, make_plan
-    >>> from amongst.bench.tables import collect
-    >>> plan = make_plan(Request("table1", datasets=("mnist",), methods=("rc",)))
-    >>> print(to_markdown(collect([], plan)).splitlines()[4])
-    | MNIST | RC, MLP | –<br>paper 98.44 ± 0.11* | –<br>paper 98.29 ± 0.05* | ...
+        >>> from amongst.bench.plans import Request, make_plan
+        >>> from amongst.bench.paper import Published
+    from amongst.bench.tables import collect
+        >>> plan = make_plan(Request("table1", datasets=("mnist",), methods=("rc",)))
+        >>> print(to_markdown(collect([], plan)).splitlines()[4])
+        | MNIST | RC, MLP | –<br>paper 98.44 ± 0.11* | –<br>paper 98.29 ± 0.05* | ...
     """
     head = ["", "Method", *table.layout.columns]
     lines = [_pipes(map(_markdown, head)), _pipes(["---"] * len(head))]
@@ -163,17 +171,26 @@ def to_csv(table: Table) -> str:
 
 
 def to_rich(table: Table) -> RichTable:
-    """For the terminal: ``rich.print(to_rich(table))``."""
+    """For the terminal, 80 columns wide or more: ``rich.print(to_rich(table))``."""
     drawn = RichTable(
-        title=Text(table.plan.title), caption=Text("\n".join(notes(table))), caption_justify="left"
+        title=Text(table.plan.title),
+        caption=Text("\n".join(notes(table))),
+        title_justify="left",
+        caption_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
+        show_edge=False,
     )
-    for head in ("", "Method", *table.layout.columns):
+    drawn.add_column("Method", max_width=16)
+    for head in table.layout.columns:
         drawn.add_column(Text(head))
     for group, rows in table.layout.groups.items():
+        drawn.add_row(Text(group, style="bold"))
         for i, row in enumerate(rows):
-            names = [Text(group if i == 0 else "", style="bold"), Text(row.label)]
             cells = [_rich_cell(table.at(place)) for place in row.places]
-            drawn.add_row(*names, *cells, end_section=i == len(rows) - 1)
+            drawn.add_row(Text(row.label), *cells, end_section=i == len(rows) - 1)
     return drawn
 
 
@@ -231,10 +248,15 @@ def _csv(value: object) -> object:
 
 
 def _rich_cell(entry: Entry | None) -> Text:
+    """Two lines: ours; the paper's and the difference."""
     if entry is None:
         return Text("")
     figure, tail = _split(entry)
     text = Text(figure, style="bold" if entry.best else "underline" if entry.second else "")
     text.append(tail, style="not underline")
-    below = paper_text(entry)
-    return text.append(f"\n{below}", style="dim not bold not underline") if below else text
+    if entry.published is None:
+        return text
+    below = f"\n{published_text(entry.published)}"
+    text.append(below, style="dim not bold not underline")
+    gap = f" {signed(entry.difference)}" if entry.n else ""
+    return text.append(gap, style="not bold not underline")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import amongst
 from amongst.bench.export import read_records
 from amongst.bench.leftovers import found_plan, unclaimed
 from amongst.bench.page import assemble
@@ -15,9 +16,9 @@ from amongst.bench.record import Record, now
 from amongst.bench.store import Store
 from amongst.bench.summary import overview
 from amongst.bench.tables import Significance, Table, collect
-from amongst.errors import InputError, StoreError
+from amongst.errors import InputError
 
-__all__ = ["Report", "build_report", "read_report", "to_html", "write_text"]
+__all__ = ["Report", "build_report", "read_report", "to_html"]
 
 
 @dataclass(frozen=True)
@@ -85,32 +86,15 @@ def read_report(
 
 def to_html(report: Report, *, title: str = "") -> str:
     """One page that opens offline: no font, script or picture comes from elsewhere."""
-    from amongst import __version__
-
-    lead = _lead(report)
-    made = f"Made by amongst {__version__} on {now()[:10]}."
+    made = f"Made by amongst {amongst.__version__} on {now()[:10]}."
     return assemble(
         title or _title(report),
-        lead,
+        _lead(report),
         overview(report.records, report.tables),
         report.tables,
         payload(report.records, report.tables),
         made,
     )
-
-
-def write_text(path: str | Path, text: str) -> Path:
-    """Write a file that appears whole or not at all."""
-    target = Path(path)
-    partial = target.with_name(target.name + ".part")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(target)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise StoreError(f"cannot write {target}: {error.strerror or error}.") from error
-    return target
 
 
 def _plans(path: Path) -> list[Plan]:

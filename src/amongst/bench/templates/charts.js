@@ -208,7 +208,8 @@ function stripPlot(width, cell) {
 
 /* Mean ranks with the critical difference: methods joined by a bar are not told apart. */
 function rankPlot(width, ranking) {
-  const left = Math.min(170, width * 0.38), right = width - 24, gap = 26, top = 44;
+  const longest = Math.max(...ranking.methods.map((method) => method.length));
+  const left = Math.min(30 + 7.2 * longest, width * 0.55), right = width - 24, gap = 26, top = 44;
   const tall = top + ranking.methods.length * gap + 10;
   const svg = canvas(width, tall, "mean ranks");
   const x = scale(1, ranking.methods.length, left, right);
