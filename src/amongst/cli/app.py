@@ -8,7 +8,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from amongst.cli import tables
+from amongst.cli import datasets, tables
+from amongst.cli.report import report
+from amongst.cli.theory import theory
 from amongst.errors import AmongstError
 
 __all__ = ["app", "main"]
@@ -27,6 +29,11 @@ app.command(rich_help_panel=YOUR_DATA)(tables.describe)
 app.command(rich_help_panel=YOUR_DATA)(tables.fit)
 app.command(rich_help_panel=YOUR_DATA)(tables.predict)
 app.command(rich_help_panel=YOUR_DATA)(tables.disambiguate)
+
+RESEARCH = "Research"
+app.add_typer(datasets.app, name="datasets", rich_help_panel=RESEARCH)
+app.command(rich_help_panel=RESEARCH)(report)
+app.command(rich_help_panel=RESEARCH)(theory)
 
 
 def _version(show: bool) -> None:
