@@ -281,3 +281,20 @@ def test_records_of_other_plans_do_not_enter() -> None:
     )
     stranger = Record(Trial("mnist", "q=0.1", "rc", "mlp", 0), {"accuracy_last10": 0.2})
     assert collect([own, other, stranger], plan).filled[0].values == (90.0,)
+
+
+def test_a_plan_that_mixes_variants_keeps_every_place_apart() -> None:
+    """β from the data stands in rows of its own, beside the same method with a fixed β."""
+    layout = lay_out(make_plan(Request("beyond", datasets=("mnist", "fgnet"))))
+    assert layout.columns == ("q=0.1", "q=0.3", "q=0.5", "q=0.7", "q=0.9", "real")
+    labels = [row.label for row in layout.groups["MNIST"]]
+    assert "LW-Sigmoid, MLP" in labels
+    assert "LW-Sigmoid, MLP, β=auto" in labels
+    assert len(set(layout.places)) == len(layout.places)
+
+
+@pytest.mark.parametrize("name", ["table1", "table2", "table3", "figure1", "figure2", "beyond"])
+def test_labels_tell_the_entries_of_a_contest_apart(name: str) -> None:
+    table = collect([], make_plan(Request(name)))
+    seen = [(entry.place.contest, entry.label) for entry in table.entries.values()]
+    assert len(set(seen)) == len(seen)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import shlex
 from dataclasses import MISSING, fields
 
+from amongst.bench.conditions import REAL
 from amongst.bench.layout import Place
 from amongst.bench.leftovers import FoundPlan
 from amongst.bench.plans import Plan, Request
 
 __all__ = ["reproduce_command"]
 
-_OPTIONS = ("seeds", "epochs", "search", "criterion", "protocol", "precision")
+_OPTIONS = ("folds", "seeds", "epochs", "search", "criterion", "protocol", "precision", "metric")
 
 
 def reproduce_command(plan: Plan, place: Place | None = None) -> str:
@@ -23,11 +24,14 @@ def reproduce_command(plan: Plan, place: Place | None = None) -> str:
     >>> plan = make_plan(Request("table1", seeds=3, protocol="paper"))
     >>> reproduce_command(plan, Place("mnist", "case 1", "rc", "mlp"))
     "amongst reproduce table1 --datasets mnist --conditions 'case 1' --methods rc --seeds 3 --protocol paper"
+    >>> mine = make_plan(Request("compare", datasets=("mine.csv",), methods=("rc", "cc"), folds=5))
+    >>> reproduce_command(mine, Place("mine.csv", "real", "rc", "mlp"))
+    'amongst compare mine.csv --methods rc --models mlp --folds 5'
     """
     if isinstance(plan, FoundPlan):
         return ""
     request = plan.request
-    words = ["amongst", "reproduce", request.plan]
+    words = ["amongst", *_verb(request)]
     for option, values in _narrowing(request, place).items():
         words += [word for value in values for word in (f"--{option}", value)]
     for name in _OPTIONS:
@@ -36,13 +40,24 @@ def reproduce_command(plan: Plan, place: Place | None = None) -> str:
     return shlex.join([*words, *(["--quick"] if request.quick else [])])
 
 
+def _verb(request: Request) -> list[str]:
+    if request.plan == "compare":
+        return ["compare", *request.datasets]
+    return ["reproduce", request.plan]
+
+
 def _narrowing(request: Request, place: Place | None) -> dict[str, tuple[str, ...]]:
-    if place is None:
-        return {n: getattr(request, n) for n in ("datasets", "conditions", "methods")}
+    own = request.plan == "compare"
+    datasets, conditions, methods, models = (
+        (request.datasets, request.conditions, request.methods, request.models)
+        if place is None
+        else ((place.dataset,), (place.condition,), (place.method,), (place.model,))
+    )
     return {
-        "datasets": () if request.quick else (place.dataset,),
-        "conditions": (place.condition,),
-        "methods": (place.method,),
+        "datasets": () if own or request.quick else datasets,
+        "conditions": () if own and conditions == (REAL,) else conditions,
+        "methods": methods,
+        "models": models if own and models != ("-",) else (),
     }
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from amongst.bench.layout import Place
+from amongst.bench.layout import Place, is_figure
+from amongst.bench.paper import method_title
 from amongst.bench.record import Record
 from amongst.bench.tables import Entry, Table
 from amongst.errors import InputError
@@ -139,7 +140,7 @@ def report_figures(
     for table in tables:
         name = table.plan.request.plan
         name = name if name not in sheets else f"{name}-{len(sheets)}"
-        if any(place.variant for place in table.layout.places):
+        if is_figure(table.layout.places):
             sheets[name] = variant_figure(table)
         keys = {key for entry in table.filled for key in entry.keys}
         if any("accuracy_test" in r.curves for r in records if r.key in keys):
@@ -153,7 +154,7 @@ def report_figures(
 
 def _over_variants(table: Table, places: Sequence[Place | None]) -> Series:
     entries = [table.at(place) for place in places]
-    label = next(entry.label for entry in entries if entry)
+    label = next(method_title(entry.place.method) for entry in entries if entry)
     mean = np.array([entry.mean if entry else np.nan for entry in entries])
     std = np.nan_to_num([entry.std if entry else np.nan for entry in entries])
     x = _floats(range(len(mean)))
@@ -166,7 +167,7 @@ def _over_epochs(entry: Entry, curve: str, curves: Sequence[Floats]) -> Series:
     stack = scale * np.array([values[:shortest] for values in curves])
     x = _floats(np.arange(1, shortest + 1))
     return Series(
-        entry.place.variant or entry.label,
+        entry.label,
         x,
         *map(_floats, (stack.mean(0), stack.min(0), stack.max(0))),
     )

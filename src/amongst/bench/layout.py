@@ -107,7 +107,10 @@ def row_label(place: Place) -> str:
 
 
 def short_labels(places: Iterable[Place]) -> dict[Place, str]:
-    """The method alone where no contest has it with two base models; else with its model.
+    """The shortest name of each place that tells it apart within every contest.
+
+    The method, unless the variants of one method are compared; the base model, where a contest has
+    the method with two of them; the variant.
 
     >>> one, two = Place("lost", "real", "rc", "mlp"), Place("lost", "real", "rc", "linear")
     >>> short_labels([one])[one], short_labels([one, two])[one]
@@ -118,7 +121,23 @@ def short_labels(places: Iterable[Place]) -> dict[Place, str]:
     for place in found:
         models.setdefault((*place.contest, place.method), set()).add(place.model)
     several = {key[2] for key, names in models.items() if len(names) > 1}
-    return {p: row_label(p) if p.method in several else method_title(p.method) for p in found}
+    alone = is_figure(found) and len({place.method for place in found}) == 1
+    return {p: _label(p, alone, p.method in several) for p in found}
+
+
+def is_figure(places: Iterable[Place]) -> bool:
+    """Whether all places are variants, as in the paper's figures."""
+    found = list(places)
+    return bool(found) and all(place.variant for place in found)
+
+
+def _label(place: Place, alone: bool, with_model: bool) -> str:
+    parts = (
+        "" if alone else method_title(place.method),
+        model_title(place.model) if with_model else "",
+        place.variant,
+    )
+    return ", ".join(filter(None, parts))
 
 
 def place_of(slot: Slot) -> Place:
@@ -140,7 +159,7 @@ def lay_out(plan: Plan) -> Layout:
     ('Lost', 'MSRCv2', 'BirdSong')
     """
     places = [place_of(cell.slot) for cell in plan.cells]
-    if any(place.variant for place in places):
+    if is_figure(places):
         return Layout(*_arrange(places, _by_variant))
     if len({p.condition for p in places}) == 1 and len({p.model for p in places}) > 1:
         return Layout(*_arrange(places, _by_dataset), underline="model")
@@ -163,14 +182,25 @@ def _arrange(
     places: Iterable[Place], rule: Callable[[Place], tuple[str, str]]
 ) -> tuple[tuple[str, ...], tuple[Row, ...]]:
     """`rule` gives the column and the group of a place."""
-    columns: dict[str, None] = {}
+    columns: dict[str, float] = {}
     groups: dict[str, dict[str, dict[str, Place]]] = {}
     for place in places:
         column, group = rule(place)
-        columns[column] = None
-        groups.setdefault(group, {}).setdefault(row_label(place), {})[column] = place
-    return tuple(columns), tuple(
-        Row(group, label, tuple(found.get(column) for column in columns))
+        columns[column] = _rate(column)
+        label = row_label(place) if column == place.variant else _full_label(place)
+        groups.setdefault(group, {}).setdefault(label, {})[column] = place
+    order = sorted(columns, key=columns.__getitem__)
+    return tuple(order), tuple(
+        Row(group, label, tuple(found.get(column) for column in order))
         for group, rows in groups.items()
         for label, found in rows.items()
     )
+
+
+def _rate(column: str) -> float:
+    """Sorts q=0.1 before q=0.7 before all else, which keeps its order."""
+    return float(column.removeprefix("q=")) if column.startswith("q=") else 1.0 + 1e-9
+
+
+def _full_label(place: Place) -> str:
+    return ", ".join(filter(None, (row_label(place), place.variant)))

@@ -11,8 +11,9 @@ from importlib.resources import files
 from typing import Any
 
 from amongst.bench.commands import reproduce_command
+from amongst.bench.layout import is_figure
 from amongst.bench.notes import notes
-from amongst.bench.payload import is_figure, script_json
+from amongst.bench.payload import script_json
 from amongst.bench.render import number, signed
 from amongst.bench.summary import Overview
 from amongst.bench.tables import Entry, Table
@@ -128,7 +129,7 @@ def _article(name: str, table: Table) -> Markup:
     command = reproduce_command(table.plan)
     body = [
         element("h3", table.plan.title),
-        element("div", class_="panels", id=f"{name}-panels") if is_figure(table) else None,
+        element("div", class_="panels", id=f"{name}-panels") if is_figure(table.layout.places) else None,
         element("div", class_="controls", hidden=True),
         element("div", _grid(name, table), class_="scroll", tabindex="0", role="region",
                 aria_label=table.plan.title),

@@ -14,13 +14,13 @@ import numpy.typing as npt
 from amongst.bench.commands import reproduce_command
 from amongst.bench.conditions import REAL
 from amongst.bench.figures import Figure, variant_figure
-from amongst.bench.layout import Place, model_title, row_label
+from amongst.bench.layout import is_figure, model_title, place_of, row_label
 from amongst.bench.notes import metric_title
 from amongst.bench.paper import dataset_title, method_title
 from amongst.bench.record import Record
 from amongst.bench.tables import Entry, Ranking, Table
 
-__all__ = ["is_figure", "pack_curve", "payload", "script_json"]
+__all__ = ["pack_curve", "payload", "script_json"]
 
 CURVE_BUDGET = 450_000
 """Characters that all curves of a page may take; more trials mean fewer points for each."""
@@ -56,9 +56,9 @@ def payload(records: Sequence[Record], tables: Sequence[Table]) -> dict[str, Any
     metric = tables[0].metric if tables else "accuracy_last10"
     names = sorted({name for record in records for name in record.metrics})
     trials = _trials(records, tables, pools, metric, names)
-    drawn = [(i, table) for i, table in enumerate(tables) if is_figure(table)]
+    drawn = [(i, table) for i, table in enumerate(tables) if is_figure(table.layout.places)]
     return {
-        "methods": _labels(tables),
+        "labels": _labels(tables),
         "test": tables[0].significance.title if tables else "",
         "metricLabel": f"{metric_title(metric).partition(',')[0].capitalize()}, %",
         "tables": [_table(f"t{i}", table, pools, index) for i, table in enumerate(tables)],
@@ -70,11 +70,6 @@ def payload(records: Sequence[Record], tables: Sequence[Table]) -> dict[str, Any
         "metrics": names,
         "trials": trials,
     }
-
-
-def is_figure(table: Table) -> bool:
-    """Whether a plan is one of the paper's figures."""
-    return any(place.variant for place in table.layout.places)
 
 
 def environment(record: Record) -> dict[str, str]:
@@ -135,7 +130,7 @@ def _trials(
     records: Sequence[Record], tables: Sequence[Table], pools: _Pools, metric: str, names: list[str]
 ) -> dict[str, list[Any]]:
     """Columns, a value for each trial in each."""
-    commands = _commands(tables)
+    commands, labels = _commands(tables), _trial_labels(tables)
     curves = _curves(records, {k for t in tables for e in t.filled for k in e.keys})
     columns: dict[str, list[Any]] = {}
     for record in records:
@@ -143,6 +138,7 @@ def _trials(
             "metrics": [_number(record.metrics.get(name)) for name in names],
             "command": pools.commands.add(commands.get(record.trial.with_data("").key, "")),
             "curves": curves.get(record.key, {}),
+            "label": labels.get(record.trial.with_data("").key, ""),
         }
         for name, value in row.items():
             columns.setdefault(name, []).append(value)
@@ -156,7 +152,6 @@ def _trial(record: Record, pools: _Pools, metric: str) -> dict[str, Any]:
         "condition": trial.condition,
         "method": method_title(trial.method),
         "model": model_title(trial.model),
-        "label": row_label(Place(trial.dataset, trial.condition, trial.method, trial.model)),
         "seed": trial.seed,
         "fold": trial.fold,
         "value": _number(record.metrics.get(metric)),
@@ -174,10 +169,20 @@ def _trial(record: Record, pools: _Pools, metric: str) -> dict[str, Any]:
 def _commands(tables: Sequence[Table]) -> dict[str, str]:
     """Trial key, without the data's digest → the command of its cell."""
     return {
-        trial.with_data("").key: reproduce_command(table.plan, Place(*slot))
+        trial.with_data("").key: text
         for table in tables
         for cell in table.plan.cells
-        for slot in [(cell.slot.dataset, cell.slot.condition, cell.slot.method, cell.slot.model)]
+        for text in [reproduce_command(table.plan, place_of(cell.slot))]
+        for trial in cell.trials
+    }
+
+
+def _trial_labels(tables: Sequence[Table]) -> dict[str, str]:
+    """Trial key, without the data's digest → the name of its cell, which has a colour."""
+    return {
+        trial.with_data("").key: table.entries[place_of(cell.slot)].label
+        for table in reversed(tables)
+        for cell in table.plan.cells
         for trial in cell.trials
     }
 
@@ -219,8 +224,8 @@ def _entry(table: Table, entry: Entry, pools: _Pools, index: Mapping[str, int]) 
     return {
         "dataset": dataset_title(place.dataset),
         "condition": "" if place.condition == REAL else place.condition,
-        "variant": place.variant,
-        "method": entry.label,
+        "label": entry.label,
+        "method": row_label(place),
         "criterion": entry.criterion.replace("_", " "),
         "values": [round(value, 4) for value in entry.values],
         "repeats": [_repeat(*repeat) for repeat in entry.repeats],

@@ -87,12 +87,11 @@ def published_text(published: Published) -> str:
 def to_markdown(table: Table) -> str:
     """A pipe table with its notes; the paper's figure stands below ours.
 
-        >>> from amongst.bench.plans import Request, make_plan
-        >>> from amongst.bench.paper import Published
-    from amongst.bench.tables import collect
-        >>> plan = make_plan(Request("table1", datasets=("mnist",), methods=("rc",)))
-        >>> print(to_markdown(collect([], plan)).splitlines()[4])
-        | MNIST | RC, MLP | –<br>paper 98.44 ± 0.11* | –<br>paper 98.29 ± 0.05* | ...
+    >>> from amongst.bench.plans import Request, make_plan
+    >>> from amongst.bench.tables import collect
+    >>> plan = make_plan(Request("table1", datasets=("mnist",), methods=("rc",)))
+    >>> print(to_markdown(collect([], plan)).splitlines()[4])
+    | MNIST | RC, MLP | –<br>paper 98.44 ± 0.11* | –<br>paper 98.29 ± 0.05* | ...
     """
     head = ["", "Method", *table.layout.columns]
     lines = [_pipes(map(_markdown, head)), _pipes(["---"] * len(head))]

@@ -88,7 +88,7 @@ def _findings(table: Table) -> str:
 
 
 def _wins(table: Table) -> str:
-    best = Counter(e.place.variant or e.label for e in table.filled if e.best)
+    best = Counter(e.label for e in table.filled if e.best)
     if not best:
         return ""
     label, wins = best.most_common(1)[0]

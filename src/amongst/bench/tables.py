@@ -64,7 +64,7 @@ class Entry:
 
     Attributes
     ----------
-    place, label : where it stands, and the method's name for people.
+    place, label : where it stands, and the shortest name that tells it apart within its contest.
     values : in percent, one for each repeat that did not fail.
     repeats : (seed, fold) of each value.
     mean, std : of the values; std with n − 1, NaN for one value.
@@ -316,16 +316,12 @@ def _compared(best: Entry, other: Entry, rule: Significance) -> Entry:
     test = wilcoxon_signed_rank if rule.test == "wilcoxon" else paired_t
     p = test(first, second, alternative="greater")
     least = least_p(len(shared)) if rule.test == "wilcoxon" else 0.0
-    rival = best.place.variant or best.label
-    return replace(other, p=float(p), pairs=len(shared), least=least, rival=rival)
+    return replace(other, p=float(p), pairs=len(shared), least=least, rival=best.label)
 
 
 def _ranking(entries: Mapping[Place, Entry]) -> Ranking | None:
     """Over the methods that have a value in every contest; None if there is too little."""
-    means = [
-        {(entry.place.variant or entry.label): entry.mean for entry in contest}
-        for contest in _contests(entries)
-    ]
+    means = [{entry.label: entry.mean for entry in contest} for contest in _contests(entries)]
     labels = [name for name in means[0] if all(name in row for row in means)] if means else []
     if len(labels) < 3 or len(means) < 2:
         return None

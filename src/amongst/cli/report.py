@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["report"]
 
 
-class TestName(StrEnum):
+class Paired(StrEnum):
     """Paired tests by their names."""
 
     wilcoxon = "wilcoxon"
@@ -45,8 +45,8 @@ def report(
         str, typer.Option(help="Instead of the plan's own, e.g. accuracy_final.")
     ] = "",
     test: Annotated[
-        TestName, typer.Option(help="One-sided paired test behind the stars.")
-    ] = TestName.wilcoxon,
+        Paired, typer.Option(help="One-sided paired test behind the stars.")
+    ] = Paired.wilcoxon,
     alpha: Annotated[float, typer.Option(help="Level of the test.")] = 0.05,
     holm: Annotated[bool, typer.Option("--holm", help="Correct p over each table.")] = False,
 ) -> None:

@@ -89,7 +89,7 @@ function swatch(index) {
   drawing.append(mark(index));
   return drawing;
 }
-const methodIndex = (label) => Math.max(0, DATA.methods.indexOf(label));
+const labelIndex = (label) => Math.max(0, DATA.labels.indexOf(label));
 
 function copyButton(text) {
   const button = h("button", { type: "button", class: "control" }, "Copy");

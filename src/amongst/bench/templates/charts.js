@@ -199,8 +199,8 @@ function stripPlot(width, cell) {
     svg.append(s("text", { x: x(value), y: 70, "text-anchor": "middle" }, plain(value)));
   svg.append(s("line", { class: "axis", x1: 6, x2: width - 6, y1: 54, y2: 54 }));
   cell.values.forEach((value, i) => {
-    const group = s("g", { class: styleOf(methodIndex(cell.method)), transform: `translate(${x(value)},33)` });
-    group.append(mark(methodIndex(cell.method), 5.5));
+    const group = s("g", { class: styleOf(labelIndex(cell.label)), transform: `translate(${x(value)},33)` });
+    group.append(mark(labelIndex(cell.label), 5.5));
     svg.append(withTip(group, `${cell.repeats[i]}: ${fixed(value)}`));
   });
   return svg;
@@ -223,8 +223,8 @@ function rankPlot(width, ranking) {
   ranking.methods.forEach((method, i) => {
     const y = top + i * gap + gap / 2;
     svg.append(s("text", { class: "label", x: left - 14, y: y + 4, "text-anchor": "end" }, method));
-    const group = s("g", { class: styleOf(methodIndex(method)), transform: `translate(${x(ranking.ranks[i])},${y})` });
-    group.append(mark(methodIndex(method), 6));
+    const group = s("g", { class: styleOf(labelIndex(method)), transform: `translate(${x(ranking.ranks[i])},${y})` });
+    group.append(mark(labelIndex(method), 6));
     svg.append(withTip(group, `${method}: mean rank ${fixed(ranking.ranks[i])}`));
   });
   return svg;

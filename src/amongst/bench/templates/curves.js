@@ -52,33 +52,30 @@ function learningCurves(section) {
     const cells = state.table.cells;
     const datasets = [...new Set(cells.map((cell) => cell.dataset))];
     const names = curveNames(cells.flatMap((cell) => cell.trials.map((index) => TRIALS[index])));
-    const lines = [...new Set(cells.map(lineName))];
-    Object.assign(state, { dataset: datasets[0], name: names[0], on: new Set(lines), lines });
+    const lines = [...new Set(cells.map((cell) => cell.label))];
+    Object.assign(state, { dataset: datasets[0], name: names[0], on: new Set(lines) });
     const set = (key) => (value) => { state[key] = value; render(); };
     $(".choices", section).replaceChildren(
       tables.length > 1 ? choice("Of", tables.map((table) => [table.id, table.title]), state.table.id, use) : "",
       choice("Dataset", datasets.map((name) => [name, name]), state.dataset, set("dataset")),
       choice("Quantity", names.map((name) => [name, pretty(name)]), state.name, set("name")),
       ...toggles(["whole range"], [], (on) => set("whole")(on.size > 0)));
-    $(".legend", section).replaceChildren(...toggles(lines, lines, set("on"), (line) => swatch(lineIndex(state, line))));
+    $(".legend", section).replaceChildren(...toggles(lines, lines, set("on"), (line) => swatch(labelIndex(line))));
     render();
   };
   const use = (id) => { state.table = tables.find((table) => table.id === id); build(); };
   build();
 }
-/* In a figure the variants are the lines, elsewhere the methods. */
-const lineName = (cell) => cell.variant || cell.method;
-const lineIndex = (state, line) => (DATA.methods.includes(line) ? methodIndex(line) : state.lines.indexOf(line));
 function drawPanels(holder, state) {
   const { name, whole } = state, groups = new Map();
-  for (const cell of state.table.cells.filter((item) => item.dataset === state.dataset && state.on.has(lineName(item)))) {
+  for (const cell of state.table.cells.filter((item) => item.dataset === state.dataset && state.on.has(item.label))) {
     const key = [cell.dataset, cell.condition].filter(Boolean).join(", ");
     groups.set(key, [...(groups.get(key) || []), cell]);
   }
   const drawings = [...groups].map(([title, members]) => {
     const series = members.map((cell) => {
       const line = pooled(cell.trials.map((index) => TRIALS[index]), name);
-      return line && { ...line, label: lineName(cell), style: styleOf(lineIndex(state, lineName(cell))) };
+      return line && { ...line, label: cell.label, style: styleOf(labelIndex(cell.label)) };
     }).filter(Boolean);
     return panel(title, (width) => lineChart(width, { series, title, whole, unit: isShare(name) ? " %" : "" }));
   });
@@ -97,7 +94,7 @@ function figure(article, data) {
   panels.append(...data.panels.map((part) => panel(part.title, (width) => lineChart(width, {
     title: part.title, categories: data.x, xlabel: data.xlabel, unit: " %", joined: data.joined,
     series: part.series.map((line) => ({
-      label: line.label, index: methodIndex(line.label), style: styleOf(methodIndex(line.label)),
+      label: line.label, index: labelIndex(line.label), style: styleOf(labelIndex(line.label)),
       x: data.x.map((_, i) => i), y: line.mean.map(gap), lo: line.low.map(gap), hi: line.high.map(gap),
     })),
   }))));
@@ -107,11 +104,11 @@ function differences(article, table) {
   const holder = $(".differences", article);
   if (!holder) return;
   const cells = table.cells.filter((cell) => cell.paper && cell.n);
-  const methods = DATA.methods.filter((method) => cells.some((cell) => cell.method === method));
+  const methods = DATA.labels.filter((label) => cells.some((cell) => cell.label === label));
   let on = new Set(methods);
   const rows = () => {
     const groups = new Map();
-    for (const cell of cells.filter((item) => on.has(item.method))) {
+    for (const cell of cells.filter((item) => on.has(item.label))) {
       const label = [cell.dataset, cell.condition].filter(Boolean).join(", ");
       groups.set(label, [...(groups.get(label) || []), differencePoint(cell)]);
     }
@@ -121,14 +118,14 @@ function differences(article, table) {
   $(".legend", article).append(...toggles(methods, methods, (chosen) => {
     on = chosen;
     holder.replaceChildren(draw(holder.clientWidth));
-  }, (label) => swatch(methodIndex(label))));
+  }, (label) => swatch(labelIndex(label))));
   responsive(holder, draw);
 }
 function differencePoint(cell) {
   const place = [cell.dataset, cell.condition].filter(Boolean).join(", ");
   return {
-    cell: cell.id, index: methodIndex(cell.method), value: cell.difference, spread: cell.std || 0,
-    text: `${cell.method}, ${place}\nours ${fixed(cell.mean)} \u00b1 ${fixed(cell.std)}\npaper ${fixed(cell.paper.mean)} \u00b1 ${fixed(cell.paper.std)}\ndifference ${signed(cell.difference)}`,
+    cell: cell.id, index: labelIndex(cell.label), value: cell.difference, spread: cell.std || 0,
+    text: `${cell.label}, ${place}\nours ${fixed(cell.mean)} \u00b1 ${fixed(cell.std)}\npaper ${fixed(cell.paper.mean)} \u00b1 ${fixed(cell.paper.std)}\ndifference ${signed(cell.difference)}`,
   };
 }
 function ranks(article, table) {

@@ -49,8 +49,8 @@ const dialog = $("#cell");
 function openCell(id) {
   const cell = CELLS.get(id);
   if (!cell) return;
-  const title = h("div", {}, h("h3", { id: "cell-title" }, swatch(methodIndex(cell.method)), cell.method),
-    h("p", { class: "soft" }, [cell.dataset, cell.condition, cell.variant].filter(Boolean).join(", ")));
+  const title = h("div", {}, h("h3", { id: "cell-title" }, swatch(labelIndex(cell.label)), cell.label),
+    h("p", { class: "soft" }, [cell.dataset, cell.condition, cell.label === cell.method ? "" : cell.method].filter(Boolean).join(", ")));
   const close = h("button", { type: "button", class: "control", autofocus: true }, "Close");
   close.addEventListener("click", () => dialog.close());
   const body = h("div", { class: "body" });
@@ -85,7 +85,7 @@ function cellCurves(cell) {
   const trials = cell.trials.map((index) => TRIALS[index]).filter((trial) => Object.keys(trial.curves).length);
   if (!trials.length) return null;
   return h("section", {}, h("h4", {}, "Learning curves of the repeats"), curveBox(trials.map((trial) => ({
-    label: trial.repeat, style: styleOf(methodIndex(cell.method)), curves: trial.curves,
+    label: trial.repeat, style: styleOf(labelIndex(cell.label)), curves: trial.curves,
   }))));
 }
 function cellSettings(cell) {
