@@ -1,0 +1,143 @@
+"""The judging of auto, on a small sweep whose answer is known."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from amongst.errors import DataNotFoundError, FileFormatError, InputError
+from amongst.theory import AUTO, AutoRule, beta_from_sizes, size_law
+from amongst.theory.sweep import (
+    cells,
+    compare,
+    draw_sweep,
+    fit_rule,
+    read_sweep,
+    to_markdown,
+)
+
+REPORT = Path(__file__).parents[2] / "studies" / "beta_report.py"
+BETAS = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
+QS = (0.1, 0.5, 0.9)
+
+
+def height(psi, q, beta, rule):
+    """Accuracy falls by a point for each doubling away from the β of `rule`."""
+    ideal = beta_from_sizes(size_law(10, q), psi, rule)
+    return 95 - 20 * q - abs(np.log2(max(beta, 0.25) / ideal))
+
+
+def made(rule=AUTO, datasets=("a", "b")):
+    rows = []
+    for name, psi, q, beta, lr, seed in product(
+        datasets, ("sigmoid", "cross_entropy"), QS, BETAS, (0.01, 0.1), range(3)
+    ):
+        accuracy = height(psi, q, beta, rule) + 0.1 * (seed - 1) - 5 * (lr == 0.01)
+        rows.append((name, psi, q, beta, lr, seed, accuracy))
+    return pd.DataFrame(rows, columns=["dataset", "psi", "q", "beta", "lr", "seed", "accuracy"])
+
+
+@pytest.fixture
+def path(tmp_path):
+    made().to_csv(tmp_path / "sweep.csv", index=False)
+    return tmp_path / "sweep.csv"
+
+
+def test_cells_take_the_best_learning_rate_and_the_spread_over_seeds(path):
+    found = cells(read_sweep(path))
+    assert len(found) == 2 * 2 * len(QS) * len(BETAS)
+    assert (found["lr"] == 0.1).all()
+    assert np.allclose(found["std"], 0.1)
+    one = found[(found.dataset == "a") & (found.psi == "sigmoid") & (found.q == 0.5)]
+    assert one.set_index("beta").loc[4.0, "mean"] == pytest.approx(
+        height("sigmoid", 0.5, 4.0, AUTO)
+    )
+
+
+def test_auto_is_best_where_the_sweep_says_so(path):
+    table = compare(read_sweep(path))
+    assert len(table) == 12
+    assert (table["to_best"] > -0.6).all()
+    assert (table["to_small"] > -0.6).all()
+    high = table[(table.psi == "cross_entropy") & (table.q == 0.9)]
+    assert (high["to_small"] > 2).all()
+    assert not table["trained"].any()
+
+
+def test_trained_auto_rows_are_preferred_to_interpolation(path):
+    frame = read_sweep(path)
+    extra = frame[frame["beta"] == 8.0].copy()
+    extra["rule"], extra["accuracy"] = "auto", 99.0
+    extra["beta"] = [
+        beta_from_sizes(size_law(10, q), psi) for q, psi in zip(extra.q, extra.psi, strict=True)
+    ]
+    table = compare(pd.concat([frame, extra]))
+    assert table["trained"].all()
+    assert np.allclose(table["auto"], 99.0)
+    stale = compare(pd.concat([frame, extra]), AutoRule(lift=4.0, scale=1.0, floor=1.0))
+    assert not stale["trained"].any()
+
+
+def test_constants_are_found_again_on_other_data_than_the_check():
+    truth = AutoRule(lift=3.0, scale=6.0, floor=4.0, cap=64.0)
+    frame = pd.concat([made(truth, ("a", "b")), made(AUTO, ("check",))])
+    frame["rule"] = "fixed"
+    found, loss = fit_rule(frame, ["a", "b"])
+    assert found.lift in (2.5, 3.0)
+    assert (found.scale, found.floor) == (6.0, 4.0)
+    assert loss < 0.5
+    with pytest.raises(InputError, match="no rows of c"):
+        fit_rule(frame, ["c"])
+
+
+def test_report_prints_the_table_and_draws(path, tmp_path, capsys, monkeypatch):
+    pytest.importorskip("matplotlib")
+    png, page = tmp_path / "map.png", tmp_path / "page.md"
+    page.write_text("# Before\n<!-- beta table -->\nold\n<!-- end of beta table -->\nafter\n")
+    arguments = [str(path), "--png", str(png), "--into", str(page), "--fit", "a"]
+    monkeypatch.setattr(sys, "argv", ["beta_report.py", *arguments])
+    runpy.run_path(str(REPORT), run_name="__main__")
+    shown = capsys.readouterr().out
+    assert "best constants on a: AutoRule(" in shown
+    assert "| b | cross entropy | 0.9 |" in shown
+    text = page.read_text()
+    assert text.count("| cross entropy |") == text.count("| sigmoid |") == 6
+    assert text.startswith("# Before\n")
+    assert text.endswith("-->\nafter\n")
+    assert "old" not in text
+    assert png.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_ragged_sweep_is_drawn_too(path, tmp_path):
+    pytest.importorskip("matplotlib")
+    frame = read_sweep(path)
+    draw_sweep(frame[(frame.psi == "sigmoid") | (frame.dataset == "b")], tmp_path / "map.svg")
+    assert "</svg>" in (tmp_path / "map.svg").read_text()
+
+
+def test_markdown_marks_what_was_not_trained(path):
+    line = to_markdown(compare(read_sweep(path))).splitlines()[2]
+    assert line.startswith("| a | cross entropy | 0.1 | 2.00 |")
+    assert "± 0.10*" in line
+
+
+def test_bad_files_are_told(tmp_path):
+    with pytest.raises(DataNotFoundError, match="no sweep at"):
+        read_sweep(tmp_path / "none.csv")
+    made().drop(columns="lr").to_csv(tmp_path / "a.csv", index=False)
+    with pytest.raises(FileFormatError, match="lacks the columns lr"):
+        read_sweep(tmp_path / "a.csv")
+    gap = made()
+    gap.loc[3, "accuracy"] = np.nan
+    gap.to_csv(tmp_path / "b.csv", index=False)
+    with pytest.raises(FileFormatError, match="row 5 has a missing number"):
+        read_sweep(tmp_path / "b.csv")
+    without = made()[lambda rows: ~rows.beta.isin((1.0, 2.0))].assign(rule="fixed")
+    with pytest.raises(InputError, match="neither β = 1 nor 2"):
+        compare(without)
