@@ -92,6 +92,14 @@ def test_enumeration_equals_the_corrected_form(problem, exclude_full):
     assert close(corrected_risk(g, w, q, y, beta, psi, exclude_full=exclude_full), found)
 
 
+@pytest.mark.parametrize("psi", TRAINABLE)
+def test_sixteen_labels_are_enumerated_exactly(psi):
+    rng = np.random.default_rng(16)
+    g, w, q = rng.normal(0, 2, 16), rng.exponential(1, 16), rng.random(16)
+    found = exact_risk(fixed_weights(w, psi, 3.0), g, q, 5, exclude_full=True)
+    assert close(corrected_risk(g, w, q, 5, 3.0, psi, exclude_full=True), found)
+
+
 @settings(max_examples=150, deadline=None)
 @given(problems())
 def test_the_printed_form_is_off_by_the_predicted_gap(problem):
