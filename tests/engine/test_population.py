@@ -19,7 +19,7 @@ from amongst.models import build_model
 
 N, D, K = 51, 6, 4
 WIDTHS = {"widths": (8, 7)}
-PRECISE = {"float64": dict(rtol=1e-9, atol=1e-11), "float32": dict(rtol=2e-3, atol=2e-5)}
+PRECISE = {"float64": {"rtol": 1e-9, "atol": 1e-11}, "float32": {"rtol": 2e-3, "atol": 2e-5}}
 
 METHODS: list[Method] = [
     *(LW(psi=psi.name, beta=0.5, alpha=1.5) for psi in PSIS.values() if psi.trainable),
@@ -205,7 +205,7 @@ def test_a_member_that_diverges_is_marked_and_the_others_are_untouched() -> None
     calm = [Member(LW(psi="squared_hinge"), masks(i), replace(settings, seed=i)) for i in range(4)]
     wild = list(calm)
     wild[2] = replace(calm[2], settings=replace(settings, seed=2, lr=1e18, momentum=0.99))
-    kwargs: dict[str, object] = dict(model="linear", device="cpu")
+    kwargs: dict[str, object] = {"model": "linear", "device": "cpu"}
     reference, result = (train_population(features(), m, **kwargs) for m in (calm, wild))
     assert result.diverged[2] in (1, 2)
     assert result.diverged[:2] + result.diverged[3:] == [None] * 3
@@ -256,7 +256,7 @@ def test_watched_and_held_measures() -> None:
 
 def test_resuming_gives_what_an_undisturbed_run_gives(tmp_path: object) -> None:
     members = diverse("float32", epochs=4)[::4]
-    kwargs: dict[str, object] = dict(options=WIDTHS, device="cpu", keep_weights=True)
+    kwargs: dict[str, object] = {"options": WIDTHS, "device": "cpu", "keep_weights": True}
     whole = train_population(features(), members, **kwargs)
 
     class Stop(Exception):
@@ -269,7 +269,7 @@ def test_resuming_gives_what_an_undisturbed_run_gives(tmp_path: object) -> None:
 
         return hook
 
-    kwargs |= dict(checkpoint=tmp_path, checkpoint_every=1)
+    kwargs |= {"checkpoint": tmp_path, "checkpoint_every": 1}
     for epoch in (1, 3):
         with pytest.raises(Stop):
             train_population(features(), members, on_epoch=stop_after(epoch), **kwargs)
@@ -289,10 +289,10 @@ def test_initial_weights_follow_the_seed() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (dict(inside=masks(0, 50)), "members\\[0\\].inside"),
-        (dict(inside=masks(0).float()), "dtype torch.float32"),
-        (dict(rows=torch.tensor([N])), "outside the 51 rows"),
-        (dict(held=torch.tensor([0.5])), "members\\[0\\].held"),
+        ({"inside": masks(0, 50)}, "members\\[0\\].inside"),
+        ({"inside": masks(0).float()}, "dtype torch.float32"),
+        ({"rows": torch.tensor([N])}, "outside the 51 rows"),
+        ({"held": torch.tensor([0.5])}, "members\\[0\\].held"),
     ],
 )
 def test_bad_members_are_refused(change: dict[str, object], message: str) -> None:

@@ -97,6 +97,7 @@ class _Graphs:
     def __init__(self, cohort: Cohort, step: Advance) -> None:
         self.cohort, self.step = cohort, step
         self.graphs: dict[int, torch.cuda.CUDAGraph] = {}
+        self.pool = torch.cuda.graph_pool_handle()
 
     def __call__(self, size: int) -> None:
         if size not in self.graphs:
@@ -116,7 +117,7 @@ class _Graphs:
                 self.step(cohort, size)
         torch.cuda.current_stream().wait_stream(side)
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
+        with torch.cuda.graph(graph, pool=self.pool):
             self.step(cohort, size)
         for value, old in zip(counts, saved, strict=True):
             value.copy_(old)

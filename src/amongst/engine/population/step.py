@@ -11,7 +11,7 @@ from torch import Tensor
 
 from amongst.engine.population.cohort import Cohort, Group
 
-__all__ = ["advance", "count", "keep_alive", "losses_and_slopes", "refresh_all", "refresh_rows"]
+__all__ = ["advance", "group_slopes", "keep_weights", "refresh_all"]
 
 EVALUATION_ENTRIES = 2**22
 """Rows × members scored at a time."""
@@ -44,7 +44,8 @@ def losses_and_slopes(
     """Losses (M, B) and the slopes (M, B, K) of each member's mean loss over its batch."""
     losses, slopes = [], []
     for group in cohort.groups:
-        loss, slope = _group_slopes(group, scores[group.part], inside[group.part], rows)
+        part = group.part
+        loss, slope = group_slopes(group, scores[part], inside[part], rows[part])
         losses.append(loss)
         slopes.append(slope)
     return _joined(losses), _joined(slopes)
@@ -69,7 +70,7 @@ def refresh_rows(cohort: Cohort, x: Tensor, scores: Tensor, inside: Tensor, rows
             assert second is not None
             a = second.start
             found = scores_after[group.part.start - a : group.part.stop - a]
-        _store(cohort, group, found, inside[group.part], rows[group.part])
+        keep_weights(cohort, group, found, inside[group.part], rows[group.part])
 
 
 def count(cohort: Cohort, losses: Tensor, scores: Tensor, inside: Tensor) -> None:
@@ -109,13 +110,14 @@ def _mask(cohort: Cohort) -> Tensor | None:
     return None if looks and bool(cohort.alive.all()) else cohort.alive
 
 
-def _group_slopes(
+def group_slopes(
     group: Group, scores: Tensor, inside: Tensor, rows: Tensor
 ) -> tuple[Tensor, Tensor]:
+    """Losses (m, B) and slopes (m, B, K) of one group, by automatic differentiation."""
     weights = None
     if group.weights is not None:
         flat = group.weights.flatten(0, 1)
-        weights = flat.index_select(0, _flat(group, rows[group.part]))
+        weights = flat.index_select(0, _flat(group, rows))
         weights = weights.view_as(scores)
 
     def total(values: Tensor) -> tuple[Tensor, Tensor]:
@@ -126,7 +128,10 @@ def _group_slopes(
     return losses, slopes
 
 
-def _store(cohort: Cohort, group: Group, scores: Tensor, inside: Tensor, rows: Tensor) -> None:
+def keep_weights(
+    cohort: Cohort, group: Group, scores: Tensor, inside: Tensor, rows: Tensor
+) -> None:
+    """Store a group's new weights for these rows, but not those of dead members."""
     assert group.weights is not None
     new = group.method.update(scores, inside).flatten(0, 1)
     flat, place = group.weights.flatten(0, 1), _flat(group, rows)

@@ -1,0 +1,12 @@
+"""What pytest must not import: Triton kernels, where Triton is not installed."""
+
+from importlib.util import find_spec
+
+collect_ignore_glob = (
+    []
+    if find_spec("triton")
+    else [
+        "src/amongst/engine/population/*kernel*.py",
+        "src/amongst/engine/population/fused*.py",
+    ]
+)
