@@ -53,7 +53,7 @@ def state_of(model: nn.Module) -> Tensor:
 
 @pytest.mark.parametrize("backend", ["eager", "graph", "compiled"])
 def test_float32_members_equal_the_single_engine(backend: str) -> None:
-    chosen = members("float32")
+    chosen = members("float32")[: 3 if backend == "compiled" else None]
     result = train_population(features(), chosen, options=WIDTHS, device="cuda", backend=backend)
     for i, member in enumerate(chosen):
         network = build_model("mlp", (D,), K, member.initial_seed, **WIDTHS)
