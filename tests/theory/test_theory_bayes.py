@@ -80,6 +80,15 @@ def test_no_leverage_rescues_some_class_dependent_rates():
             assert not bayes_map(BETAS, Q[None], p, psi, weights).agrees.any()
 
 
+@pytest.mark.parametrize("psi", ["sigmoid", "cross_entropy"])
+@pytest.mark.parametrize("weights", WEIGHTS)
+def test_several_posteriors_at_once_are_each_by_itself(psi, weights):
+    p = torch.tensor([[0.7, 0.2, 0.1], [0.2, 0.45, 0.35]], dtype=torch.float64)
+    together = bayes_map(BETAS, QS, p, psi, weights).agrees
+    alone = [bayes_map(BETAS, QS, row, psi, weights).agrees for row in p]
+    assert torch.equal(together, torch.stack(alone))
+
+
 def test_shift_invariance_tells_the_cross_entropy_form_apart():
     assert [name for name in PSIS if is_shift_invariant(name)] == ["cross_entropy"]
 

@@ -51,9 +51,9 @@ class BayesMap:
     Attributes
     ----------
     psi, weights : what was minimised, see `bayes_map`.
-    posterior : (K,).
+    posterior : (K,), or (P, K).
     betas, qs : (B,), and (Q,) or (Q, K, K).
-    agrees : bool, (B, Q): whether the label of the highest score is the Bayes label, alone.
+    agrees : bool, (B, Q) or (P, B, Q): whether the label of the highest score is the Bayes label, alone.
     """
 
     psi: str
@@ -82,7 +82,7 @@ def bayes_map(
     ----------
     betas : shape (B,).
     qs : shape (Q,), uniform rates; or (Q, K, K), class-dependent ones.
-    posterior : p, shape (K,), with one largest entry; K ≤ 16.
+    posterior : p, shape (K,) with one largest entry, or (P, K) for P maps at once; K ≤ 16.
     psi : a margin loss, or ``"cross_entropy"``.
     weights : held fixed at 1 (``"equal"``) or at 1/|s| and 1/(K−|s|) (``"initial"``); or set by
         the scores along the gradient flow, from scores of 0 (``"following"``), or from a firm
@@ -97,12 +97,12 @@ def bayes_map(
     """
     p, beta_row = as_row(posterior, "posterior"), as_row(betas, "betas")
     best = p.topk(2)
-    if best.values[0] - best.values[1] <= 0:
+    if (best.values[..., 0] <= best.values[..., 1]).any():
         raise InputError("posterior has a tie at the top, so that no label is the Bayes label.")
     scores = minimiser(beta_row[:, None], as_row(qs, "qs"), p, psi, weights)
     top = scores.topk(2)
     clear = top.values[..., 0] - top.values[..., 1] > TIE
-    agrees = clear & (top.indices[..., 0] == best.indices[0])
+    agrees = clear & (top.indices[..., 0] == best.indices[..., 0][..., None, None])
     return BayesMap(get_psi(psi).name, weights, p, beta_row, as_row(qs, "qs"), agrees)
 
 
@@ -123,6 +123,7 @@ def minimiser(
 ) -> Tensor:
     """Scores that minimise the inner risk, shape (B, Q, K) for β (B, 1) and q (Q,) or (Q, K, K).
 
+    With P posteriors, shape (P, K), they have shape (P, B, Q, K).
     For the cross-entropy form these are log-probabilities.
 
     >>> p = torch.tensor([0.75, 0.25], dtype=torch.float64)
@@ -132,13 +133,15 @@ def minimiser(
     """
     psi = get_psi(psi)
     check_choice("weights", weights, WEIGHTS)
-    sets = enumerate_sets(len(posterior))
-    law = torch.stack([mixed_law(sets, rate, posterior) for rate in q])
+    sets = enumerate_sets(posterior.shape[-1])
+    law = _laws(sets, q, posterior)
     if weights in ("following", "misled"):
         start = torch.zeros_like(posterior)
-        start[posterior.topk(2).indices[1]] = BOX if weights == "misled" else 0.0
+        if weights == "misled":
+            start.scatter_(-1, posterior.topk(2).indices[..., 1:], BOX)
+        shape = (*posterior.shape[:-1], len(beta), len(q), -1)
         with one_thread():
-            return _flow(start.expand(len(beta), len(q), -1).clone(), beta, law, sets, psi)
+            return _flow(start[..., None, None, :].expand(shape).clone(), beta, law, sets, psi)
     inside, outside = _fixed_means(law, sets, weights)
     if is_shift_invariant(psi):
         return _softmax_minimiser(inside, beta[..., None] * outside)
@@ -156,8 +159,15 @@ def is_shift_invariant(psi: str | Psi) -> bool:
     return bool(torch.allclose(psi.toward(probe), psi.toward(probe + 1.7)))
 
 
+def _laws(sets: Tensor, q: Tensor, posterior: Tensor) -> Tensor:
+    """P(s | x) of every q, (Q, S), or of every posterior and q, (P, 1, Q, S)."""
+    if posterior.ndim > 1:
+        return torch.stack([_laws(sets, q, row)[None] for row in posterior])
+    return torch.stack([mixed_law(sets, rate, posterior) for rate in q])
+
+
 def _fixed_means(law: Tensor, sets: Tensor, weights: str) -> tuple[Tensor, Tensor]:
-    """a and b, each (Q, K), of weights that do not depend on the scores."""
+    """a and b, each (..., Q, K), of weights that do not depend on the scores."""
     rule = torch.ones(sets.shape, dtype=torch.float64)
     if weights == "initial":
         rule = initial_weights(sets, dtype=torch.float64)

@@ -20,8 +20,8 @@ from amongst.theory.summary import TOPS, RegionMap, region_map, threshold_table
 __all__ = ["DRESSES", "Dress", "Figure", "figures"]
 
 BETA_TICKS = (0.1, 1, 10, 100)
-MAP_BETAS = np.geomspace(0.1, 100, 25)
-MAP_QS = np.linspace(0.025, 0.975, 20)
+MAP_BETAS = np.geomspace(0.1, 100, 19)
+MAP_QS = np.linspace(0.05, 0.95, 16)
 KINDS = {
     "equal": "w = 1",
     "initial": "w = 1/|s|, 1/(K−|s|)",

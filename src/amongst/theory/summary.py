@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
 from amongst.theory.auto import beta_from_sizes
 from amongst.theory.bayes import bayes_map, peaked
@@ -96,5 +97,6 @@ def region_map(psi: str, weights: str, betas: Array, qs: Array, K: int = 5) -> R
     >>> region_map("sigmoid", "equal", np.array([1.0]), np.array([0.1, 0.9])).counts
     array([[3, 0]])
     """
-    maps = [bayes_map(betas, qs, peaked(K, top), psi, weights).agrees.numpy() for top in TOPS]
-    return RegionMap(psi, weights, betas, qs, np.sum(maps, axis=0, dtype=np.int64))
+    posteriors = torch.stack([peaked(K, top) for top in TOPS])
+    agrees = bayes_map(betas, qs, posteriors, psi, weights).agrees
+    return RegionMap(psi, weights, betas, qs, agrees.sum(0).numpy())
