@@ -22,6 +22,7 @@ class Progress:
     ----------
     total, done : member-epochs to train, and trained.
     epoch, members : of the wave that trains now.
+    indices : the wave's members by their place in the population, in the order of `values`.
     columns, values : what was measured last; shape (members, columns), on the device.
     """
 
@@ -30,6 +31,7 @@ class Progress:
     done: int = 0
     epoch: int = 0
     members: int = 0
+    indices: tuple[int, ...] = ()
     columns: tuple[str, ...] = ()
     values: Tensor = field(default_factory=lambda: torch.empty(0, 0))
     began: float = field(default_factory=time.perf_counter)
@@ -39,10 +41,13 @@ class Progress:
         """At the start of a population."""
         return cls(sum(member.settings.epochs for member in members), callback)
 
-    def advance(self, members: int, epoch: int, columns: tuple[str, ...], values: Tensor) -> None:
+    def advance(
+        self, indices: Sequence[int], epoch: int, columns: tuple[str, ...], values: Tensor
+    ) -> None:
         """One more epoch of a wave is done."""
-        self.done += members
-        self.members, self.epoch, self.columns, self.values = members, epoch, columns, values
+        self.indices, self.members = tuple(indices), len(indices)
+        self.done += self.members
+        self.epoch, self.columns, self.values = epoch, columns, values
         if self.callback is not None:
             self.callback(self)
 

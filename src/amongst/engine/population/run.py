@@ -184,7 +184,7 @@ def _train_wave(task: _Task, indices: list[int]) -> Wave:
         "diverged": torch.zeros(len(cohort), dtype=torch.int64, device=cohort.device),
     }
     with torch.no_grad(), products_in(cohort.precision):
-        _train_cohort(task, cohort, history)
+        _train_cohort(task, indices, cohort, history)
     return Wave(
         indices=tuple(indices),
         network=cohort.network.to("cpu"),
@@ -195,7 +195,9 @@ def _train_wave(task: _Task, indices: list[int]) -> Wave:
     )
 
 
-def _train_cohort(task: _Task, cohort: Cohort, history: dict[str, Tensor]) -> None:
+def _train_cohort(
+    task: _Task, indices: list[int], cohort: Cohort, history: dict[str, Tensor]
+) -> None:
     path = None if task.checkpoint is None else checkpoint_path(task.checkpoint, cohort)
     done = 0 if path is None else load_checkpoint(path, cohort, history)
     stepper = make_stepper(cohort, choose_backend(task.backend, cohort))
@@ -210,7 +212,7 @@ def _train_cohort(task: _Task, cohort: Cohort, history: dict[str, Tensor]) -> No
         history["seconds"][epoch] = time.perf_counter() - began
         if path is not None and ((epoch + 1) % task.every == 0 or epoch + 1 == cohort.epochs):
             save_checkpoint(path, cohort, epoch + 1, history)
-        task.progress.advance(len(cohort), epoch + 1, task.columns, history["values"][epoch])
+        task.progress.advance(indices, epoch + 1, task.columns, history["values"][epoch])
 
 
 def _measured(task: _Task, cohort: Cohort) -> Tensor:
