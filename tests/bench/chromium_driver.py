@@ -117,14 +117,11 @@ class Page:
         self.call("Emulation.setEmulatedMedia", features=[scheme])
 
     def shot(self, path: Path, *, whole: bool = True) -> None:
-        answer = self.call("Page.captureScreenshot", captureBeyondViewport=whole)
-        path.write_bytes(base64.b64decode(answer["data"]))
-
-    def shot_whole(self, path: Path) -> None:
+        """A picture of the whole page, or of what the screen shows."""
         size = self.call("Page.getLayoutMetrics")["cssContentSize"]
         clip = {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1}
-        answer = self.call("Page.captureScreenshot", captureBeyondViewport=True, clip=clip)
-        path.write_bytes(base64.b64decode(answer["data"]))
+        more = {"clip": clip, "captureBeyondViewport": True} if whole else {}
+        path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", **more)["data"]))
 
     def pdf(self, path: Path) -> None:
         answer = self.call("Page.printToPDF", preferCSSPageSize=True, printBackground=False)

@@ -102,6 +102,14 @@ def test_a_head_sorts_within_each_group(page: Any, files: dict[str, Path]) -> No
     assert texts(page, "th.group") == ["MNIST", "Kuzushiji-MNIST"]
 
 
+def test_names_sort_from_a_to_z_first(page: Any, files: dict[str, Path]) -> None:
+    opened(page, files["table"])
+    page.click("table.results thead th[data-column='name'] button")
+    names = texts(page, "table.results tbody:first-of-type tr.row th")
+    assert names == sorted(names)
+    assert page.js("document.querySelector('th[data-column=name]').ariaSort") == "ascending"
+
+
 def test_rows_filter_by_words(page: Any, files: dict[str, Path]) -> None:
     opened(page, files["table"])
     page.click("#t0 input[type=search]")

@@ -80,7 +80,10 @@ def _choice(table: Table) -> str:
 
 
 def _search(table: Table) -> str:
-    known = {"published": "the published ones, or the nearest", "none": "each method's default"}
+    known = {
+        "published": "the published ones or the nearest, else the method's default",
+        "none": "each method's default",
+    }
     return known.get(table.plan.request.search, "one for each method")
 
 

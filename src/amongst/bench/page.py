@@ -14,7 +14,7 @@ from amongst.bench.commands import reproduce_command
 from amongst.bench.layout import is_figure
 from amongst.bench.notes import notes
 from amongst.bench.payload import script_json
-from amongst.bench.render import number, signed
+from amongst.bench.render import number, p_text, signed
 from amongst.bench.summary import Overview
 from amongst.bench.tables import Entry, Table
 
@@ -116,6 +116,8 @@ def _summary(summary: Overview) -> Markup:
     alerts = [element("p", alert, class_="alert") for alert in summary.alerts]
     findings = [element("li", *_strong(finding)) for finding in summary.findings]
     listed = element("ul", _join(findings), class_="findings") if findings else None
+    if len(findings) == 1:
+        listed = element("p", *_strong(summary.findings[0]))
     return _join([element("dl", *figures, class_="figures"), *alerts, listed or Markup("")])
 
 
@@ -141,7 +143,10 @@ def _article(name: str, table: Table) -> Markup:
 
 
 def _legend(table: Table) -> Markup:
-    return element("ul", *(element("li", note) for note in notes(table)), class_="note legend-text")
+    told = notes(table)
+    if table.published:
+        told.append("Bold differences are further than two standard errors from the paper.")
+    return element("ul", *(element("li", note) for note in told), class_="note")
 
 
 def _plots(table: Table) -> Markup:
@@ -155,7 +160,7 @@ def _plots(table: Table) -> Markup:
     if table.ranking is not None:
         told = (
             f"Mean ranks over {table.ranking.blocks} comparisons, 1 is best. Friedman: "
-            f"p = {table.ranking.p:.2g}; Nemenyi's critical difference {table.ranking.critical:.2f}."
+            f"{p_text(table.ranking.p)}; Nemenyi's critical difference {table.ranking.critical:.2f}."
         )
         parts += [
             element("h4", "Mean ranks"),

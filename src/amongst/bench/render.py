@@ -19,6 +19,7 @@ from amongst.bench.tables import Entry, Table
 __all__ = [
     "cell_text",
     "number",
+    "p_text",
     "paper_text",
     "signed",
     "to_csv",
@@ -55,6 +56,15 @@ def signed(value: float) -> str:
     if text.strip("−0.") == "":
         return text.removeprefix("−")
     return text if value < 0 or text == MISSING else f"+{text}"
+
+
+def p_text(p: float) -> str:
+    """A p value for people, held together by no-break spaces.
+
+    >>> p_text(0.03125)
+    'p\\xa0=\\xa00.031'
+    """
+    return "p\u00a0<\u00a00.001" if p < 0.001 else f"p\u00a0=\u00a0{p:.2g}"
 
 
 def cell_text(entry: Entry) -> str:

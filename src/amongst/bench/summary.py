@@ -10,7 +10,7 @@ import numpy as np
 
 from amongst.bench.paper import dataset_title
 from amongst.bench.record import Record
-from amongst.bench.render import signed
+from amongst.bench.render import p_text, signed
 from amongst.bench.tables import Entry, Table
 
 __all__ = ["Overview", "duration", "overview"]
@@ -124,7 +124,7 @@ def _ranks(table: Table) -> str:
     if ranking is None:
         return ""
     differ = "differ" if ranking.p <= 0.05 else "cannot be told apart"
-    return f"Mean ranks over {ranking.blocks} comparisons {differ} (Friedman, p = {ranking.p:.2g})."
+    return f"Mean ranks over {ranking.blocks} comparisons {differ} (Friedman, {p_text(ranking.p)})."
 
 
 def _alerts(records: Sequence[Record], tables: Sequence[Table]) -> list[str]:

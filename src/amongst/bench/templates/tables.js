@@ -26,13 +26,14 @@ function enhanceTable(article) {
 }
 function sortTable(table, bodies, head) {
   const column = head.dataset.column;
-  const order = { none: "descending", descending: "ascending", ascending: "none" }[head.getAttribute("aria-sort") || "none"];
+  const cycle = column === "name" ? ["none", "ascending", "descending"] : ["none", "descending", "ascending"];
+  const order = cycle[(cycle.indexOf(head.getAttribute("aria-sort")) + 1) % 3];
   $$("thead th[data-column]", table).forEach((other) => other.setAttribute("aria-sort", other === head ? order : "none"));
   const value = (row) => row.querySelector(`[data-column="${CSS.escape(column)}"]`).dataset.sort;
   const compare = (a, b) => {
     const [one, two] = [value(a), value(b)];
     if (one === "" || two === "") return (one === "") - (two === "");
-    const gap = column === "name" ? two.localeCompare(one) : one - two;
+    const gap = column === "name" ? one.localeCompare(two) : one - two;
     return order === "ascending" ? gap : -gap;
   };
   for (const { body, rows } of bodies) body.append(...(order === "none" ? rows : [...rows].sort(compare)));
