@@ -154,7 +154,7 @@ def _contents(path: Path, batch: dict[str, Any]) -> tuple[Callable[[Bytes], None
     if not isinstance(data, StoredArray) or "labels" not in batch:
         there = ", ".join(sorted(batch)) or "nothing"
         raise FileFormatError(f"{path} lacks 'data' or 'labels'; it holds: {there}.")
-    return data.copy_into, batch["labels"]
+    return data.move_into, batch["labels"]
 
 
 def _from_sheets(folder: Path) -> Iterator[Batch]:

@@ -36,13 +36,14 @@ class StoredArray:
         self.shape = tuple(int(size) for size in shape)
         self.raw = raw
 
-    def copy_into(self, out: npt.NDArray[np.uint8]) -> None:
-        """Write the bytes to `out`, a piece at a time so that no second copy is made."""
-        if len(self.raw) != out.size:
-            raise pickle.UnpicklingError(f"{len(self.raw)} bytes where {out.size} belong")
+    def move_into(self, out: npt.NDArray[np.uint8]) -> None:
+        """Write the bytes to `out`, a piece at a time, and let go of them: no second copy stays."""
+        raw, self.raw = self.raw, b""
+        if len(raw) != out.size:
+            raise pickle.UnpicklingError(f"{len(raw)} bytes where {out.size} belong")
         flat = out.reshape(-1)
         for start in range(0, len(flat), CHUNK):
-            piece = self.raw[start : start + CHUNK]
+            piece = raw[start : start + CHUNK]
             held = piece.encode("latin1") if isinstance(piece, str) else piece
             flat[start : start + CHUNK] = np.frombuffer(held, dtype=np.uint8)
 

@@ -1,0 +1,133 @@
+"""`amongst datasets`: tables that say what is there, and one line where something is wrong."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.io
+from typer.testing import CliRunner
+
+from amongst.cli.datasets import app
+from amongst.datasets import CATALOGUE
+
+REAL = os.environ.get("AMONGST_DATA", "")
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for variable, name in (("AMONGST_DATA", "data"), ("AMONGST_CACHE", "cache")):
+        (tmp_path / name).mkdir()
+        monkeypatch.setenv(variable, str(tmp_path / name))
+    monkeypatch.setenv("COLUMNS", "120")
+    return tmp_path
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(app, list(arguments))
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    return result.exit_code, result.output
+
+
+def line_of(output: str, name: str) -> list[str]:
+    return next(line.split() for line in output.splitlines() if line.split()[:1] == [name])
+
+
+def test_list_has_one_line_for_each_dataset_and_fits_80_columns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    code, output = run("list")
+    assert code == 0
+    assert "…" not in output
+    for found in CATALOGUE:
+        assert str(found.n_classes) in line_of(output, found.name)
+    assert line_of(output, "lost")[1:] == [
+        "1,122",
+        "108",
+        "16",
+        "2.23",
+        "academic",
+        "only",
+        "fetch",
+    ]
+    assert line_of(output, "yahoo_news")[1:5] == ["22,991", "163", "219", "1.91"]
+    assert line_of(output, "mnist")[1:6] == ["60,000", "+", "10,000", "784", "10"]
+    assert line_of(output, "digits")[-1] == "yes"
+
+
+def test_info_draws_to_the_terminal_and_to_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "digits.png"
+    code, output = run("info", "digits", "--plot", str(path), "--q", "0.2")
+    assert code == 0
+    for part in ("pixels / 16", "candidates of a row", "co-occurrence", "q = 0.2", "█"):
+        assert part in output
+    assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_info_of_what_is_not_here(tmp_path: Path) -> None:
+    code, output = run("info", "soccer_player")
+    assert code == 0
+    assert "tested on files of this layout" in " ".join(output.split())
+    assert "put Soccer Player.mat" in output
+    code, _ = run("info", "soccer_player", "--plot", str(tmp_path / "x.png"))
+    assert code == 1
+
+
+def write_lost(home: Path) -> Path:
+    folder = home / "data" / "pll"
+    folder.mkdir()
+    scipy.io.savemat(folder / "lost.mat", {"data": np.eye(3), "partial_target": np.eye(3)})
+    return folder / "lost.mat"
+
+
+def test_verify_tells_sound_absent_and_wrong_apart(home: Path) -> None:
+    code, output = run("verify")
+    assert code == 0
+    assert "1 datasets checked" in output
+    path = write_lost(home)
+    code, output = run("verify")
+    assert code == 1
+    assert "wrong checksum: expected sha256 42a8cc43" in output
+    assert path.exists()
+    code, output = run("verify", "mnist")
+    assert code == 1
+    assert "not here" in output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("info", "mnst"), "did you mean 'mnist'"),
+        (("fetch", "yahoo_news"), "Put it by hand at"),
+        (("verify", "nothing"), "is unknown"),
+    ],
+)
+def test_errors_are_one_line_without_traceback(arguments: tuple[str, ...], message: str) -> None:
+    code, output = run(*arguments)
+    assert code == 1
+    assert message in output
+    assert "Traceback" not in output
+    assert output.strip().count("\n") == 0
+
+
+def test_fetch_checks_what_is_there(home: Path) -> None:
+    code, output = run("fetch", "digits")
+    assert (code, output.strip()) == (0, "digits: ok")
+    write_lost(home)
+    code, output = run("fetch", "lost", "--quiet")
+    assert code == 1
+    assert "wrong checksum" in output
+
+
+@pytest.mark.skipif(not REAL, reason="AMONGST_DATA points at no folder of real data")
+def test_the_real_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AMONGST_DATA", REAL)
+    code, output = run("info", "lost")
+    if "not here" in output:
+        pytest.skip("lost is not in AMONGST_DATA")
+    assert code == 0
+    assert "728" in output
+    assert run("verify", "lost")[0] == 0

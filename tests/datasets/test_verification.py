@@ -1,0 +1,67 @@
+"""Verification reports what is sound, absent and wrong, and touches nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from amongst.datasets import Entry, verification, verify
+from amongst.errors import InputError
+
+Small = tuple[Entry, Path, dict[str, np.ndarray]]
+
+
+def states(entry: Entry, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    monkeypatch.setattr(verification, "catalogue_entry", lambda _: entry)
+    return [(check.what, check.state) for check in verify(entry.name)]
+
+
+def test_sound_files(small_mnist: Small, monkeypatch: pytest.MonkeyPatch) -> None:
+    entry, _, _ = small_mnist
+    found = states(entry, monkeypatch)
+    assert [state for _, state in found] == ["ok"] * 5
+    assert found[-1][0] == "content"
+
+
+def test_an_absent_file(small_mnist: Small, monkeypatch: pytest.MonkeyPatch) -> None:
+    entry, folder, _ = small_mnist
+    (folder / entry.files[1].name).unlink()
+    assert states(entry, monkeypatch) == [
+        (entry.files[0].name, "ok"),
+        (entry.files[1].name, "absent"),
+        (entry.files[2].name, "ok"),
+        (entry.files[3].name, "ok"),
+    ]
+
+
+def test_a_damaged_file_is_wrong_and_stays(
+    small_mnist: Small, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry, folder, _ = small_mnist
+    path = folder / entry.files[0].name
+    raw = path.read_bytes()[:-3]
+    path.write_bytes(raw)
+    found = dict(states(entry, monkeypatch))
+    assert found[entry.files[0].name] == "wrong"
+    assert found["content"] == "wrong"
+    assert path.read_bytes() == raw
+
+
+def test_nothing_here(home: Path) -> None:
+    for name in ("mnist", "cifar10", "cifar10n", "lost", "usps"):
+        assert {check.state for check in verify(name)} == {"absent"}
+
+
+def test_human_labels_without_their_images(home: Path) -> None:
+    (home / "data" / "cifar10n.npz").write_bytes(b"labels")
+    assert [(check.what, check.state) for check in verify("cifar10n")] == [
+        ("cifar10n.npz", "ok"),
+        ("images", "absent"),
+    ]
+
+
+def test_unknown_name() -> None:
+    with pytest.raises(InputError, match="unknown"):
+        verify("lots")
