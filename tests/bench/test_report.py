@@ -238,6 +238,22 @@ def test_an_export_makes_the_same_figures(synthetic: Maker, tmp_path: Path) -> N
     assert two.published
 
 
+def test_ones_own_data_without_true_labels_has_a_report(synthetic: Maker) -> None:
+    metric = "approximated_test_last10"
+    request = Request("compare", datasets=("birds",), methods=("rc", "cc"), folds=3, metric=metric)
+    plan = make_plan(request)
+    records = [
+        Record(trial, {metric: 0.6 + 0.01 * (trial.fold or 0) + 0.1 * (trial.method == "cc")})
+        for trial in plan.trials
+    ]
+    report = build_report(records, [plan])
+    assert [round(entry.mean, 1) for entry in report.tables[0].filled] == [61.0, 71.0]
+    page = to_html(report)
+    checked(page)
+    assert "candidate sets alone" in page
+    assert "amongst compare path/to/birds --methods rc" in " ".join(data_of(page)["commands"])
+
+
 def test_the_summary_counts_and_warns(table1: tuple[Plan, list[Record]]) -> None:
     plan, records = table1
     failed = Record(records[0].trial, error="NaN", revision="other")

@@ -9,24 +9,26 @@ from amongst.bench.conditions import REAL
 from amongst.bench.layout import Place
 from amongst.bench.leftovers import FoundPlan
 from amongst.bench.plans import Plan, Request
+from amongst.datasets import names
 
 __all__ = ["reproduce_command"]
 
-_OPTIONS = ("folds", "seeds", "epochs", "search", "criterion", "protocol", "precision", "metric")
+_OPTIONS = ("folds", "seeds", "epochs", "search", "criterion", "protocol", "precision")
 
 
 def reproduce_command(plan: Plan, place: Place | None = None) -> str:
     """One line for a shell: the plan's own request, narrowed to a place.
 
-    Empty for a `FoundPlan`, which nobody asked for.
+    Empty for a `FoundPlan`, which nobody asked for. Records know no paths, so that the folder, the
+    ending and the columns of a file of one's own are left for the person to fill in.
 
     >>> from amongst.bench.plans import make_plan
     >>> plan = make_plan(Request("table1", seeds=3, protocol="paper"))
     >>> reproduce_command(plan, Place("mnist", "case 1", "rc", "mlp"))
     "amongst reproduce table1 --datasets mnist --conditions 'case 1' --methods rc --seeds 3 --protocol paper"
-    >>> mine = make_plan(Request("compare", datasets=("mine.csv",), methods=("rc", "cc"), folds=5))
-    >>> reproduce_command(mine, Place("mine.csv", "real", "rc", "mlp"))
-    'amongst compare mine.csv --methods rc --models mlp --folds 5'
+    >>> mine = make_plan(Request("compare", datasets=("birds",), methods=("rc", "cc"), folds=5))
+    >>> reproduce_command(mine, Place("birds", "real", "rc", "mlp"))
+    'amongst compare path/to/birds --methods rc --models mlp --folds 5'
     """
     if isinstance(plan, FoundPlan):
         return ""
@@ -42,7 +44,7 @@ def reproduce_command(plan: Plan, place: Place | None = None) -> str:
 
 def _verb(request: Request) -> list[str]:
     if request.plan == "compare":
-        return ["compare", *request.datasets]
+        return ["compare", *(n if n in names() else f"path/to/{n}" for n in request.datasets)]
     return ["reproduce", request.plan]
 
 

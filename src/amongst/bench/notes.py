@@ -9,6 +9,8 @@ __all__ = ["metric_title", "notes"]
 _METRICS = {
     "accuracy_final": "test accuracy after the last epoch",
     "accuracy_last10": "test accuracy, mean of the last ten epochs",
+    "approximated_test_last10": "approximated accuracy, from candidate sets alone, of test rows, "
+    "mean of the last ten epochs",
 }
 
 
