@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 from amongst.archive import Arrays
 from amongst.candidates import CandidateSets
-from amongst.checks import check_choice, check_number
+from amongst.checks import check_choice, check_integer, check_number
 from amongst.engine import (
     Features,
     Settings,
@@ -34,6 +34,7 @@ from amongst.engine.checkpoint import Keeper, fingerprint, load_checkpoint
 from amongst.engine.progress import training_bar
 from amongst.errors import AmongstWarning
 from amongst.estimators.base import Floats, PartialLabelClassifier
+from amongst.estimators.several import Trained, best_init
 from amongst.methods import CC, CLPL, LW, PRODEN, RC, Average, Method, get_protocol
 from amongst.models import ModelSpec, build_model
 from amongst.rng import Seed, as_seed
@@ -68,6 +69,8 @@ class NeuralClassifier(PartialLabelClassifier):
     device : ``"auto"``, ``"cpu"``, ``"cuda"``, …
     precision : ``"float32"``, or ``"bf16"`` on a GPU.
     random_state : int, NumPy generator or None.
+    n_init : how many seeds to train from, together where the network allows it; the one with the
+        best approximated accuracy on the training rows, which needs candidate sets only, is kept.
     checkpoint : file to keep the run in; `fit` goes on from it if it is there.
     verbose : whether to show a progress bar.
 
@@ -76,6 +79,8 @@ class NeuralClassifier(PartialLabelClassifier):
     history_ : DataFrame, one row for each epoch.
     model_ : the trained module.
     settings_ : the settings that were used.
+    init_scores_ : approximated accuracy from each seed, shape (n_init,), NaN where training
+        diverged; with n_init > 1 only.
     """
 
     method: ClassVar[type[Method]]
@@ -95,6 +100,7 @@ class NeuralClassifier(PartialLabelClassifier):
         device: str = "auto",
         precision: str = "float32",
         random_state: Seed = None,
+        n_init: int = 1,
         checkpoint: str | os.PathLike[str] | None = None,
         verbose: bool = False,
     ) -> None:
@@ -110,6 +116,7 @@ class NeuralClassifier(PartialLabelClassifier):
         self.device = device
         self.precision = precision
         self.random_state = random_state
+        self.n_init = n_init
         self.checkpoint = checkpoint
         self.verbose = verbose
 
@@ -127,14 +134,24 @@ class NeuralClassifier(PartialLabelClassifier):
         settings, method = self._settings(), self._method(sets)
         self.settings_ = settings
         self.shift_, self.scale_ = self._fit_scaling(X)
+        if check_integer("n_init", self.n_init, low=1) > 1:
+            run, self.settings_, self.init_scores_ = best_init(self, X, sets, settings)
+        else:
+            run = self._train_one(X, sets, method, settings)
+        assert run.model is not None
+        self.in_shape_ = tuple(X.shape[1:])
+        self.model_ = run.model.to("cpu", torch.float32).eval()
+        self.history_ = run.history
+        self.n_iter_ = len(run.history)
+
+    def _train_one(
+        self, X: npt.NDArray[Any], sets: CandidateSets, method: Method, settings: Settings
+    ) -> Trained:
         data = training_data(self._features(X), sets, as_device(self.device))
         data = _in_precision(data, settings)
         model = self._build(X.shape[1:], sets.n_classes, settings)
         run = self._run(model.to(data.features.device, data.features.dtype), data, method, settings)
-        self.in_shape_ = tuple(X.shape[1:])
-        self.model_ = run.model.to("cpu", torch.float32).eval()
-        self.history_ = run.history
-        self.n_iter_ = run.epoch
+        return Trained(run.model, run.history)
 
     def _run(
         self, model: torch.nn.Module, data: TrainingData, method: Method, settings: Settings
@@ -184,13 +201,17 @@ class NeuralClassifier(PartialLabelClassifier):
     def _build(
         self, in_shape: tuple[int, ...], n_classes: int, settings: Settings
     ) -> torch.nn.Module:
-        protocol = get_protocol(self.protocol)
-        options: dict[str, Any] = {}
-        if self.model == "mlp":
-            options["widths"] = protocol.widths
-        if self.model == "convnet":
-            options["dropout_at_evaluation"] = protocol.dropout_at_evaluation
+        options = self._network_options()
         return build_model(self.model, in_shape, n_classes, split_seed(settings.seed)[0], **options)
+
+    def _network_options(self) -> dict[str, Any]:
+        """What the protocol says about a named network."""
+        protocol = get_protocol(self.protocol)
+        if self.model == "mlp":
+            return {"widths": protocol.widths}
+        if self.model == "convnet":
+            return {"dropout_at_evaluation": protocol.dropout_at_evaluation}
+        return {}
 
     def _fit_scaling(self, X: npt.NDArray[Any]) -> tuple[Any, Any]:
         if self.scaling is None:
@@ -223,6 +244,7 @@ class NeuralClassifier(PartialLabelClassifier):
             "in_shape": list(self.in_shape_),
             "settings": self.settings_.to_dict(),
             "history": self.history_.to_dict("list"),
+            "init_scores": getattr(self, "init_scores_", np.empty(0)).tolist(),
         }
         return arrays, facts
 
@@ -232,6 +254,8 @@ class NeuralClassifier(PartialLabelClassifier):
         self.shift_, self.scale_ = arrays.get("shift_"), arrays.get("scale_")
         self.history_ = pd.DataFrame(facts["history"])
         self.n_iter_ = len(self.history_)
+        if facts.get("init_scores"):
+            self.init_scores_ = np.array(facts["init_scores"])
         self.model_ = self._build(self.in_shape_, len(self.classes_), self.settings_)
         values = {
             name.removeprefix("model/"): torch.from_numpy(array.copy())
@@ -338,6 +362,7 @@ class LWClassifier(NeuralClassifier):
         device: str = "auto",
         precision: str = "float32",
         random_state: Seed = None,
+        n_init: int = 1,
         checkpoint: str | os.PathLike[str] | None = None,
         verbose: bool = False,
     ) -> None:
@@ -389,6 +414,7 @@ class AverageClassifier(NeuralClassifier):
         device: str = "auto",
         precision: str = "float32",
         random_state: Seed = None,
+        n_init: int = 1,
         checkpoint: str | os.PathLike[str] | None = None,
         verbose: bool = False,
     ) -> None:
@@ -434,6 +460,7 @@ class CLPLClassifier(NeuralClassifier):
         device: str = "auto",
         precision: str = "float32",
         random_state: Seed = None,
+        n_init: int = 1,
         checkpoint: str | os.PathLike[str] | None = None,
         verbose: bool = False,
     ) -> None:
