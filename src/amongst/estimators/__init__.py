@@ -3,6 +3,7 @@
 from types import MappingProxyType
 
 from amongst.estimators.base import PartialLabelClassifier
+from amongst.estimators.ipal import IPALClassifier
 from amongst.estimators.neural import (
     AverageClassifier,
     CCClassifier,
@@ -12,15 +13,24 @@ from amongst.estimators.neural import (
     PRODENClassifier,
     RCClassifier,
 )
+from amongst.estimators.paloc import PALOCClassifier
 from amongst.estimators.persistence import load, save
+from amongst.estimators.plecoc import PLECOCClassifier
+from amongst.estimators.plknn import PLKNNClassifier
+from amongst.estimators.plsvm import PLSVMClassifier
 
 __all__ = [
     "ESTIMATORS",
     "AverageClassifier",
     "CCClassifier",
     "CLPLClassifier",
+    "IPALClassifier",
     "LWClassifier",
     "NeuralClassifier",
+    "PALOCClassifier",
+    "PLECOCClassifier",
+    "PLKNNClassifier",
+    "PLSVMClassifier",
     "PRODENClassifier",
     "PartialLabelClassifier",
     "RCClassifier",
@@ -38,6 +48,11 @@ ESTIMATORS = MappingProxyType(
             PRODENClassifier,
             AverageClassifier,
             CLPLClassifier,
+            IPALClassifier,
+            PALOCClassifier,
+            PLECOCClassifier,
+            PLKNNClassifier,
+            PLSVMClassifier,
         )
     }
 )

@@ -15,12 +15,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC, LinearSVC
 
 from amongst.archive import Arrays
+from amongst.checks import check_number
 from amongst.errors import AmongstWarning
 from amongst.estimators.bars import bar
 from amongst.estimators.kernels import FeatureMap
 from amongst.estimators.neighbours import chunks
 
-__all__ = ["Machine", "Machines", "Task", "fit_machine", "fit_machines"]
+__all__ = ["Machine", "Machines", "Task", "check_cost", "fit_machine", "fit_machines"]
 
 Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]
@@ -136,6 +137,17 @@ def fit_machines(
             advance()
     _warn_unconverged(found, title)
     return _gather(feature_map, found, feature_map.width(X.shape[1]))
+
+
+def check_cost(C: object, kernel: str) -> float:
+    """C, or where it is None, 0.1 for a linear kernel and 10 for the others.
+
+    >>> check_cost(None, "rbf"), check_cost(None, "linear"), check_cost(3, "rbf")
+    (10.0, 0.1, 3.0)
+    """
+    if C is None:
+        return 0.1 if kernel == "linear" else 10.0
+    return check_number("C", C, low=0, open_low=True)
 
 
 def fit_machine(X: Floats, feature_map: FeatureMap, C: float) -> Callable[[Task], Machine]:

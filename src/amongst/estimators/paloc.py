@@ -14,7 +14,7 @@ from amongst.checks import check_number
 from amongst.estimators.base import PartialLabelClassifier
 from amongst.estimators.forecast import forecast, warn_if_long
 from amongst.estimators.kernels import fit_map
-from amongst.estimators.machines import Machines, Task, fit_machine, fit_machines
+from amongst.estimators.machines import Machines, Task, check_cost, fit_machine, fit_machines
 from amongst.estimators.pairs import class_pairs, pair_task, refine, votes
 from amongst.estimators.scaling import Scaler, fit_scaler
 from amongst.estimators.stacking import Stack, fit_stack
@@ -40,7 +40,7 @@ class PALOCClassifier(PartialLabelClassifier):
     mu : μ ≥ 0, votes that a one-against-rest machine is worth.
     kernel : ``"rbf"``, ``"linear"``, ``"nystroem"`` or ``"fourier"`` (approximations of ``"rbf"``
         for many rows), or ``"auto"``: ``"rbf"`` up to 10,000 rows, ``"nystroem"`` above.
-    C : cost of violated margins.
+    C : cost of violated margins; None for 10, or 0.1 with ``kernel="linear"``.
     gamma : of the pairwise machines' RBF kernel; None for 1 / (sum of the variances of the scaled
         columns), which the one-against-rest machines always have.
     n_components : landmarks or random features of the approximations.
@@ -76,7 +76,7 @@ class PALOCClassifier(PartialLabelClassifier):
         *,
         mu: float = 10.0,
         kernel: str = "auto",
-        C: float = 10.0,
+        C: float | None = None,
         gamma: float | None = None,
         n_components: int = 300,
         scaling: str | None = "standard",
@@ -106,9 +106,8 @@ class PALOCClassifier(PartialLabelClassifier):
         self.rest_ = self._fit_rest(self.stack_(rows), self.refined_, seed)
 
     def _fit_pairs(self, rows: Floats, mask: Mask, seed: int) -> Machines:
-        cost = check_number("C", self.C, low=0, open_low=True)
         feature_map = fit_map(rows, self.kernel, self.gamma, self.n_components, seed)
-        pairs = class_pairs(mask.shape[1])
+        cost, pairs = check_cost(self.C, feature_map.kind), class_pairs(mask.shape[1])
         train = fit_machine(rows, feature_map, cost)
         seconds = forecast(mask, train, feature_map.kind, rows.shape[1], self.n_jobs)
         warn_if_long(seconds, len(pairs), mask.shape[1], feature_map.kind, self.n_jobs)
@@ -130,7 +129,7 @@ class PALOCClassifier(PartialLabelClassifier):
             _rest_tasks(refined),
             refined.shape[1],
             feature_map,
-            C=float(self.C),
+            C=check_cost(self.C, feature_map.kind),
             n_jobs=self.n_jobs,
             title="PALOC classes",
             verbose=bool(self.verbose),

@@ -14,7 +14,7 @@ from amongst.checks import check_integer, check_number
 from amongst.errors import InputError
 from amongst.estimators.base import PartialLabelClassifier
 from amongst.estimators.kernels import fit_map
-from amongst.estimators.machines import Machines, Task, fit_machines
+from amongst.estimators.machines import Machines, Task, check_cost, fit_machines
 from amongst.estimators.scaling import Scaler, fit_scaler
 from amongst.rng import Seed, as_seed, spawn
 
@@ -42,7 +42,7 @@ class PLECOCClassifier(PartialLabelClassifier):
     tau : τ, the least share of the rows that a column must have on board.
     kernel : ``"rbf"``, ``"linear"``, ``"nystroem"`` or ``"fourier"`` (approximations of ``"rbf"``
         for many rows), or ``"auto"``: ``"rbf"`` up to 10,000 rows, ``"nystroem"`` above.
-    C : cost of violated margins.
+    C : cost of violated margins; None for 10, or 0.1 with ``kernel="linear"``.
     gamma : of the RBF kernel; None for 1 / (sum of the variances of the scaled columns).
     n_components : landmarks or random features of the approximations.
     scaling : ``"standard"``, ``"unit"``, ``"standard+unit"`` or None; fitted on the rows of `fit`.
@@ -77,7 +77,7 @@ class PLECOCClassifier(PartialLabelClassifier):
         code_length: int | None = None,
         tau: float = 0.1,
         kernel: str = "auto",
-        C: float = 10.0,
+        C: float | None = None,
         gamma: float | None = None,
         n_components: int = 300,
         scaling: str | None = "standard",
@@ -105,7 +105,6 @@ class PLECOCClassifier(PartialLabelClassifier):
 
     def _learn(self, X: npt.NDArray[Any], mask: Mask, codes: Codes, seed: int) -> None:
         """Train on given codes."""
-        cost = check_number("C", self.C, low=0, open_low=True)
         self.scaler_ = fit_scaler(X, self.scaling)
         rows = self.scaler_(X)
         feature_map = fit_map(rows, self.kernel, self.gamma, self.n_components, seed)
@@ -114,7 +113,7 @@ class PLECOCClassifier(PartialLabelClassifier):
             (_task(mask, codes[:, column]) for column in range(codes.shape[1])),
             codes.shape[1],
             feature_map,
-            C=cost,
+            C=check_cost(self.C, feature_map.kind),
             n_jobs=self.n_jobs,
             title="PL-ECOC columns",
             verbose=bool(self.verbose),
