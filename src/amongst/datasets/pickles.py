@@ -1,15 +1,19 @@
 """CIFAR's batches are pickles. This reads them without running what a pickle may ask for.
 
 Nothing but the names that such a batch contains is admitted, and even these stand for inert
-placeholders: no function of NumPy or of Python is called on behalf of the file.
+placeholders: no function of NumPy or of Python is called on behalf of the file. Long strings, the
+pixels, are skipped while unpickling and streamed into their array afterwards.
 """
 
 from __future__ import annotations
 
-import mmap
+import codecs
+import io
 import pickle
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -19,33 +23,62 @@ from amongst.errors import FileFormatError
 __all__ = ["StoredArray", "read_batch_pickle"]
 
 CHUNK = 1 << 20
+LONG = 4096
+TEXT = b"X"
+STRINGS = (TEXT, b"T", b"B")  # opcodes of strings whose length has four bytes
+
+
+@dataclass(frozen=True)
+class _Skipped:
+    """A long string that is still in the file: Latin-1 text in UTF-8, or bytes."""
+
+    source: Path | bytes
+    start: int
+    size: int
+    is_text: bool
+
+    def pieces(self) -> Iterator[bytes]:
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        with _opened(self.source) as file:
+            file.seek(self.start)
+            for done in range(0, self.size, CHUNK):
+                piece = file.read(min(CHUNK, self.size - done))
+                yield decoder.decode(piece).encode("latin1") if self.is_text else piece
 
 
 class StoredArray:
-    """A byte array as the pickle has it: its shape, and its raw bytes (or Latin-1 text)."""
+    """A byte array as the pickle has it; `move_into` writes its bytes to where they belong."""
 
-    shape: tuple[int, ...] = ()
     raw: bytes | str = b""
+    skipped: _Skipped | None = None
 
     def __setstate__(self, state: Any) -> None:
-        _version, shape, dtype, fortran, raw = state
+        _version, _shape, dtype, fortran, raw = state
         if not isinstance(dtype, _Type) or dtype.code not in ("u1", b"u1") or fortran:
             raise pickle.UnpicklingError("an array that is not of bytes by rows")
         if not isinstance(raw, bytes | str):
             raise pickle.UnpicklingError("an array without raw bytes")
-        self.shape = tuple(int(size) for size in shape)
         self.raw = raw
 
     def move_into(self, out: npt.NDArray[np.uint8]) -> None:
-        """Write the bytes to `out`, a piece at a time, and let go of them: no second copy stays."""
-        raw, self.raw = self.raw, b""
-        if len(raw) != out.size:
-            raise pickle.UnpicklingError(f"{len(raw)} bytes where {out.size} belong")
-        flat = out.reshape(-1)
-        for start in range(0, len(flat), CHUNK):
-            piece = raw[start : start + CHUNK]
-            held = piece.encode("latin1") if isinstance(piece, str) else piece
-            flat[start : start + CHUNK] = np.frombuffer(held, dtype=np.uint8)
+        """Write the bytes to `out`, a piece at a time, so that there is no second copy of them."""
+        flat, done = out.reshape(-1), 0
+        try:
+            for piece in self._pieces():
+                if done + len(piece) > len(flat):
+                    raise pickle.UnpicklingError(f"more than the {len(flat)} bytes that belong")
+                flat[done : done + len(piece)] = np.frombuffer(piece, dtype=np.uint8)
+                done += len(piece)
+        except UnicodeError as error:
+            raise pickle.UnpicklingError("text where bytes belong") from error
+        if done != len(flat):
+            raise pickle.UnpicklingError(f"{done} bytes where {len(flat)} belong")
+
+    def _pieces(self) -> Iterator[bytes]:
+        if self.skipped is not None:
+            yield from self.skipped.pieces()
+        elif self.raw:
+            yield self.raw.encode("latin1") if isinstance(self.raw, str) else self.raw
 
 
 class _Type:
@@ -63,7 +96,7 @@ def _reconstruct(*_: Any) -> StoredArray:
 
 
 def _encode(text: str, encoding: str) -> str:
-    """Python 3 writes bytes into old pickles as Latin-1 text; it is encoded when it is copied."""
+    """Python 3 writes bytes into old pickles as Latin-1 text; it is encoded when it is moved."""
     if encoding not in ("latin1", b"latin1"):
         raise pickle.UnpicklingError(f"the encoding {encoding!r}")
     return text
@@ -90,27 +123,42 @@ class _Unpickler(pickle.Unpickler):
         raise pickle.UnpicklingError("it refers to an object outside the file")
 
 
-class _Mapped:
-    """The little of a file that an unpickler needs, over memory that need not be copied."""
+class _Skipping:
+    """The file as the unpickler sees it: in place of a long string stands a short token.
 
-    def __init__(self, memory: Any) -> None:
-        self.view = memoryview(memory)
-        self.place = 0
+    The unpickler reads an opcode (one byte), then the string's length (four bytes), then the
+    string. Where it reads in other portions, nothing is skipped, and nothing goes wrong.
+    """
 
-    def read(self, size: int) -> memoryview:
-        """The next `size` bytes, as a view."""
-        part = self.view[self.place : self.place + size]
-        self.place += len(part)
-        return part
+    def __init__(self, source: Path | bytes, file: BinaryIO) -> None:
+        self.source = source
+        self.file = file
+        self.opcode = b""
+        self.token = b""
+        self.skipped: dict[str, _Skipped] = {}
+
+    def read(self, size: int) -> bytes:
+        """The next `size` bytes, or what stands for them."""
+        if self.token:
+            token, self.token = self.token, b""
+            return token
+        part, opcode = self.file.read(size), self.opcode
+        self.opcode = part if size == 1 else b""
+        return self._length(part, opcode) if size == 4 and opcode in STRINGS else part
 
     def readline(self) -> bytes:
         """Up to the next line end."""
-        end = self.place
-        while end < len(self.view) and self.view[end] != 10:
-            end += 1
-        part = bytes(self.view[self.place : end + 1])
-        self.place = end + 1
-        return part
+        return self.file.readline()
+
+    def _length(self, part: bytes, opcode: bytes) -> bytes:
+        size = int.from_bytes(part, "little", signed=True)
+        if size < LONG:
+            return part
+        name = f"skipped string {len(self.skipped)}"
+        self.skipped[name] = _Skipped(self.source, self.file.tell(), size, opcode == TEXT)
+        self.file.seek(size, io.SEEK_CUR)
+        self.token = name.encode()
+        return len(self.token).to_bytes(4, "little")
 
 
 def read_batch_pickle(source: Path | bytes) -> dict[str, Any]:
@@ -118,7 +166,7 @@ def read_batch_pickle(source: Path | bytes) -> dict[str, Any]:
 
     Parameters
     ----------
-    source : a file, which is mapped rather than read; or its bytes.
+    source : a file, or its bytes.
 
     Examples
     --------
@@ -128,30 +176,30 @@ def read_batch_pickle(source: Path | bytes) -> dict[str, Any]:
     Traceback (most recent call last):
     amongst.errors.FileFormatError: the batch is refused: it asks for __builtin__.print, which no batch needs.
     """
-    if isinstance(source, bytes):
-        return _loaded("the batch", source)
-    if source.stat().st_size == 0:
-        raise FileFormatError(f"{source} is empty (0 bytes); fetch it again.")
-    with source.open("rb") as file:
-        memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    try:
-        return _loaded(str(source), memory)
-    finally:
-        if hasattr(memory, "madvise"):  # its pages need not stay in memory
-            memory.madvise(mmap.MADV_DONTNEED)
+    name = "the batch" if isinstance(source, bytes) else str(source)
+    with _opened(source) as file:
+        found, skipped = _loaded(name, _Skipping(source, file))
+    for value in found.values():
+        if isinstance(value, StoredArray):
+            value.skipped = skipped.get(_text(value.raw))
+    return found
 
 
-def _loaded(name: str, memory: Any) -> dict[str, Any]:
+def _loaded(name: str, file: _Skipping) -> tuple[dict[str, Any], dict[str, _Skipped]]:
     try:
         # encoding="bytes" keeps Python 2's strings as they are
-        found = _Unpickler(_Mapped(memory), encoding="bytes").load()  # type: ignore[arg-type]
+        found = _Unpickler(file, encoding="bytes").load()
     except (pickle.UnpicklingError, EOFError, AttributeError, ImportError) as error:
         raise FileFormatError(f"{name} is refused: {error or type(error).__name__}.") from error
     except (ValueError, TypeError, IndexError, KeyError, OverflowError, MemoryError) as error:
         raise FileFormatError(f"{name} is refused: it is no sound pickle ({error}).") from error
     if not isinstance(found, dict):
         raise FileFormatError(f"{name} is refused: it holds no dictionary.")
-    return {_text(key): value for key, value in found.items()}
+    return {_text(key): value for key, value in found.items()}, file.skipped
+
+
+def _opened(source: Path | bytes) -> BinaryIO:
+    return io.BytesIO(source) if isinstance(source, bytes) else source.open("rb")
 
 
 def _text(key: Any) -> str:
