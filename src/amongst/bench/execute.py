@@ -69,11 +69,8 @@ class Options:
             raise InputError(
                 f"ray_address is for engine='ray', and engine={self.engine!r}. Leave one out."
             )
-        if self.engine == "population" and (self.workers or 1) > 1:
-            raise InputError(
-                f"workers={self.workers} is for engine='local' or 'ray'; a population runs in one "
-                "process."
-            )
+        if self.gpus is not None and self.engine != "ray":
+            raise InputError(f"gpus is for engine='ray', and engine={self.engine!r}.")
 
 
 def make_executor(options: Options) -> Executor:
@@ -90,7 +87,7 @@ def make_executor(options: Options) -> Executor:
     if options.engine == "population" or (options.engine == "auto" and "cuda" in device):
         from amongst.bench.execute_population import PopulationExecutor
 
-        return PopulationExecutor(device, options.files, options.scratch)
+        return PopulationExecutor(device, options.workers, options.files, options.scratch)
     from amongst.bench.execute_local import LocalExecutor
 
     return LocalExecutor(device, options.workers, options.files)

@@ -6,8 +6,10 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
+from typing import TypeVar
 
 import torch
 from joblib import Parallel, cpu_count, delayed
@@ -16,9 +18,12 @@ from amongst.bench.record import Record, Trial
 from amongst.bench.sources import Files
 from amongst.bench.trial import run_trial
 
-__all__ = ["LocalExecutor"]
+__all__ = ["LocalExecutor", "default_workers", "one_thread", "spread"]
 
 PARENT_CHECK_SECONDS = 1.0
+
+Job = TypeVar("Job")
+Result = TypeVar("Result")
 
 
 class LocalExecutor:
@@ -46,8 +51,8 @@ class LocalExecutor:
     def __init__(
         self, device: str = "cpu", workers: int | None = None, files: Files | None = None
     ) -> None:
-        own = 1 if device.startswith("cuda") else cpu_count()
-        self.device, self.workers, self.files = device, workers or own, files
+        self.device, self.files = device, files
+        self.workers = workers or default_workers(device)
         self.chunk = max(8, 4 * self.workers)
 
     def map(self, trials: Sequence[Trial]) -> Iterator[Record]:
@@ -55,14 +60,8 @@ class LocalExecutor:
         if self.workers == 1 or len(trials) == 1:
             yield from self._here(trials)
             return
-        jobs = (delayed(_work)(trial, self.device, self.files, os.getpid()) for trial in trials)
-        parallel = Parallel(
-            n_jobs=min(self.workers, len(trials)),
-            return_as="generator_unordered",
-            batch_size=1,
-            pre_dispatch="2*n_jobs",
-        )
-        yield from parallel(jobs)
+        work = partial(_run_one, device=self.device, files=self.files)
+        yield from spread(work, trials, self.workers)
 
     def close(self) -> None:
         """The processes end by themselves when they have been idle."""
@@ -70,8 +69,17 @@ class LocalExecutor:
     def _here(self, trials: Sequence[Trial]) -> Iterator[Record]:
         for trial in trials:
             with one_thread():
-                record = run_trial(trial, device=self.device, files=self.files)
+                record = _run_one(trial, self.device, self.files)
             yield record
+
+
+def default_workers(device: str) -> int:
+    """One for each core; on a GPU one.
+
+    >>> default_workers("cuda:0")
+    1
+    """
+    return 1 if device.startswith("cuda") else int(cpu_count())
 
 
 @contextmanager
@@ -89,10 +97,25 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _work(trial: Trial, device: str, files: Files | None, parent: int) -> Record:
+def spread(work: Callable[[Job], Result], jobs: Sequence[Job], workers: int) -> Iterator[Result]:
+    """Results of the jobs as they are done, from processes with one thread each."""
+    parallel = Parallel(
+        n_jobs=min(workers, len(jobs)),
+        return_as="generator_unordered",
+        batch_size=1,
+        pre_dispatch="2*n_jobs",
+    )
+    yield from parallel(delayed(_work)(work, job, os.getpid()) for job in jobs)
+
+
+def _work(work: Callable[[Job], Result], job: Job, parent: int) -> Result:
     _outlive_nobody(parent)
     with one_thread():
-        return run_trial(trial, device=device, files=files)
+        return work(job)
+
+
+def _run_one(trial: Trial, device: str, files: Files | None) -> Record:
+    return run_trial(trial, device=device, files=files)
 
 
 _watching = threading.Lock()

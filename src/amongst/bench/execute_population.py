@@ -5,12 +5,14 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
+from amongst.bench.execute_local import default_workers, one_thread, spread
 from amongst.bench.points import CLASSICAL
 from amongst.bench.record import Record, Trial, canonical_json
 from amongst.bench.sources import Files, TrialData, trial_data
@@ -49,6 +51,7 @@ class PopulationExecutor:
     Parameters
     ----------
     device : of the trials.
+    workers : processes, on a CPU: each trains a population of its own, with one thread.
     files : data of one's own.
     scratch : folder for checkpoints of populations under way; None for none.
     """
@@ -57,24 +60,42 @@ class PopulationExecutor:
     chunk = CHUNK
 
     def __init__(
-        self, device: str = "cpu", files: Files | None = None, scratch: Path | None = None
+        self,
+        device: str = "cpu",
+        workers: int | None = None,
+        files: Files | None = None,
+        scratch: Path | None = None,
     ) -> None:
         self.device, self.files, self.scratch = device, files, scratch
+        self.workers = workers or default_workers(device)
 
     def map(self, trials: Sequence[Trial]) -> Iterator[Record]:
         """Records, group by group."""
-        most = MEMBERS[torch.device(self.device).type]
-        for group in group_trials(trials, most):
-            if _alone(group[0]):
-                yield run_trial(group[0], device=self.device, files=self.files)
-                continue
-            folder = None if self.scratch is None else self.scratch / group[0].key[:16]
-            yield from run_group(group, self.device, self.files, folder)
-            if folder is not None:
-                shutil.rmtree(folder, ignore_errors=True)
+        work = partial(_run, device=self.device, files=self.files, scratch=self.scratch)
+        groups = group_trials(trials, MEMBERS[torch.device(self.device).type])
+        if self.workers > 1 and len(groups) > 1:
+            for records in spread(work, groups, self.workers):
+                yield from records
+            return
+        for group in groups:
+            with one_thread():
+                records = work(group)
+            yield from records
 
     def close(self) -> None:
         """Nothing is held between calls."""
+
+
+def _run(
+    group: Sequence[Trial], device: str, files: Files | None, scratch: Path | None
+) -> list[Record]:
+    if _alone(group[0]):
+        return [run_trial(trial, device=device, files=files) for trial in group]
+    folder = None if scratch is None else scratch / group[0].key[:16]
+    records = run_group(group, device, files, folder)
+    if folder is not None:
+        shutil.rmtree(folder, ignore_errors=True)
+    return records
 
 
 def group_trials(trials: Sequence[Trial], most: int = 250) -> list[list[Trial]]:

@@ -9,13 +9,14 @@ from typing import Any
 
 import pandas as pd
 
+from amongst.archive import write_atomically
 from amongst.bench.record import Record, Trial
 from amongst.bench.store import FILTERS, Store
 from amongst.checks import check_choice
 from amongst.errors import DataNotFoundError, FileFormatError, InputError, StoreError
 from amongst.optional import optional_import
 
-__all__ = ["read_records", "to_frame", "write_records"]
+__all__ = ["read_records", "read_requests", "to_frame", "write_records", "write_requests"]
 
 _TEXTS = ("dataset", "condition", "method", "model", "data_digest")
 _REST = ("seconds", "device", "engine", "revision", "created", "error")
@@ -67,6 +68,34 @@ def read_records(path: str | Path, **filters: Any) -> list[Record]:
         raise DataNotFoundError(f"there is no file {source}.")
     records = [_unflat(row) for row in _read(source).to_dict("records")]
     return [record for record in records if _matches(record.trial, filters)]
+
+
+def read_requests(path: str | Path) -> list[dict[str, Any]]:
+    """What was asked for: from a store, or from the file that lies beside an export."""
+    source = Path(path)
+    if source.suffix not in (".parquet", ".csv"):
+        with Store(source, readonly=True) as store:
+            return store.requests()
+    beside = _beside(source)
+    if not beside.is_file():
+        return []
+    try:
+        found: list[dict[str, Any]] = json.loads(beside.read_text("utf-8"))
+    except ValueError as error:
+        raise FileFormatError(f"{beside} is not JSON ({error}); export the store again.") from error
+    return found
+
+
+def write_requests(requests: Sequence[Mapping[str, Any]], export: Path) -> Path:
+    """Put what was asked for beside an export, as ``NAME.requests.json``."""
+    beside = _beside(export)
+    text = json.dumps([dict(request) for request in requests], indent=1, ensure_ascii=False)
+    write_atomically(beside, text.encode())
+    return beside
+
+
+def _beside(export: Path) -> Path:
+    return export.with_name(export.stem + ".requests.json")
 
 
 def _flat(record: Record, curves: bool) -> dict[str, Any]:

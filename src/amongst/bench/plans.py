@@ -93,6 +93,11 @@ class Request:
                 "search='published'."
             )
 
+    @property
+    def scale(self) -> str:
+        """``"quick"``, ``"demo"`` or ``"paper"``; see `Budget`."""
+        return "quick" if self.quick else "demo" if self.plan == "demo" else "paper"
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         return asdict(self)
@@ -176,13 +181,12 @@ def make_plan(request: Request) -> Plan:
     Traceback (most recent call last):
     amongst.errors.InputError: dataset='mnst' is unknown; did you mean 'mnist' or 'kmnist'? ...
     """
-    scale = "quick" if request.quick else "demo" if request.plan == "demo" else "paper"
     budget = Budget(
         epochs=request.epochs,
         search=request.search,
         protocol=request.protocol,
         precision=request.precision,
-        scale=scale,
+        scale=request.scale,
     )
     slots = _compared(request) if request.plan == "compare" else _slots(request)
     cells = tuple(_cell(slot, budget, _repeats(request, slot)) for slot in slots)

@@ -19,6 +19,7 @@ from typing import Any
 
 from amongst.bench.record import Record, Trial, canonical_json, now
 from amongst.bench.rows import COLUMNS, from_row, to_row
+from amongst.bench.store_errors import damaged, explain, too_new
 from amongst.checks import check_choice
 from amongst.errors import FileFormatError, InputError, StoreError
 
@@ -205,17 +206,25 @@ class Store:
         return sorted(f"{host}:{pid}" for host, pid in rows)
 
     def export(self, path: str | Path, *, curves: bool = False) -> Path:
-        """Write all records to a ``.parquet`` or ``.csv`` file; see `amongst.bench.export`."""
-        from amongst.bench.export import write_records
+        """Write all records to a ``.parquet`` or ``.csv`` file, and beside it what was asked for."""
+        from amongst.bench.export import write_records, write_requests
 
-        return write_records(self.records(curves=curves), path)
+        written = write_records(self.records(curves=curves), path)
+        write_requests(self.requests(), written)
+        return written
 
     def close(self) -> None:
         """Close the file; the claims of this runner, if any, are given back."""
         if not self.readonly:
-            with suppress(StoreError, sqlite3.ProgrammingError):
+            with suppress(StoreError, sqlite3.Error):
                 self.release()
+                self._fold_in()
         self._connection.close()
+
+    def _fold_in(self) -> None:
+        """The last one out leaves a single file, which can be copied, and read where it lies."""
+        self._connection.execute("PRAGMA busy_timeout = 0")
+        self._connection.execute("PRAGMA journal_mode = DELETE")
 
     def _claim_one(self, key: str) -> bool:
         done = self._connection.execute("SELECT 1 FROM records WHERE key = ?", (key,)).fetchone()
@@ -242,15 +251,23 @@ class Store:
                 "file, which will be made."
             )
         if version > SCHEMA_VERSION:
-            raise FileFormatError(_too_new(self._connection, self.path, version))
+            raise FileFormatError(too_new(self._connection, self.path, version, SCHEMA_VERSION))
         if self.readonly and version < SCHEMA_VERSION and not tables:
             raise FileFormatError(f"{self.path} is empty: it holds no results yet.")
+
+    def _check_pages(self) -> None:
+        """Before the first change: a damaged file stays as it is."""
+        found = self._connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+        if found != "ok":
+            raise FileFormatError(damaged(self.path, found))
 
     def _prepare(self) -> None:
         """Bring the file to the present version; another process may be doing the same."""
         if self.readonly:
             return
-        self._connection.execute("PRAGMA journal_mode = WAL")
+        if self._connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+            self._check_pages()
+            self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.execute("PRAGMA synchronous = NORMAL")
         if _pragma(self._connection, "user_version") == SCHEMA_VERSION:
             return
@@ -278,7 +295,7 @@ class Store:
         try:
             yield
         except sqlite3.DatabaseError as error:
-            raise _explain(error, self.path, verb) from error
+            raise explain(error, self.path, verb) from error
 
 
 def _connect(path: Path, readonly: bool) -> sqlite3.Connection:
@@ -306,47 +323,6 @@ def _connect_readonly(path: Path) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
-
-
-def _explain(error: sqlite3.DatabaseError, path: Path, verb: str) -> Exception:
-    """A sentence with a remedy for what SQLite says."""
-    name = getattr(error, "sqlite_errorname", "") or ""
-    if name.startswith("SQLITE_FULL"):
-        return StoreError(
-            f"cannot {verb} {path}: the disk is full. The records in it are intact; free some "
-            "space and run the same command again."
-        )
-    if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
-        return StoreError(
-            f"cannot {verb} {path}: the file or its folder cannot be written. Name another file "
-            "with --store, or change the permissions."
-        )
-    if name.startswith("SQLITE_BUSY"):
-        return StoreError(
-            f"cannot {verb} {path}: another process has kept it locked for a minute. Wait for it, "
-            "and run the same command again."
-        )
-    if name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
-        return FileFormatError(
-            f"{path} is damaged, or not a result store ({error}). Nothing was changed. Rename it "
-            "and run again with a new store, or restore it from an export."
-        )
-    return StoreError(f"cannot {verb} {path}: {error}.")
-
-
-def _too_new(connection: sqlite3.Connection, path: Path, version: int) -> str:
-    try:
-        row = connection.execute(
-            "SELECT versions FROM records ORDER BY created DESC LIMIT 1"
-        ).fetchone()
-        made_by = json.loads(row[0]).get("amongst", "") if row else ""
-    except (sqlite3.DatabaseError, ValueError):
-        made_by = ""
-    install = f"'amongst>={made_by}'" if made_by else "--upgrade amongst"
-    return (
-        f"{path} has store version {version}; this amongst reads up to {SCHEMA_VERSION}. It was "
-        f"written by a newer release{f', {made_by}' if made_by else ''}: pip install {install}"
-    )
 
 
 def _pragma(connection: sqlite3.Connection, name: str) -> int:

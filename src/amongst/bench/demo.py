@@ -1,0 +1,89 @@
+"""The demo: five methods on scikit-learn's digits, ending in a table, a picture and a page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from amongst.archive import write_atomically
+from amongst.bench.execute import Options
+from amongst.bench.figures import Figure, Panel, Series, draw
+from amongst.bench.plans import Plan, Request
+from amongst.bench.report import build_report, to_html
+from amongst.bench.session import run_request
+from amongst.bench.store import Store
+from amongst.bench.tables import Table, collect
+from amongst.errors import MissingDependencyError
+
+__all__ = ["Demo", "conditions_figure", "run_demo"]
+
+
+@dataclass(frozen=True)
+class Demo:
+    """What the demo leaves: the table, and the files (the picture is None without Matplotlib)."""
+
+    table: Table
+    store: Path
+    page: Path
+    picture: Path | None
+
+
+def run_demo(
+    folder: Path,
+    options: Options | None = None,
+    *,
+    request: Request | None = None,
+    console: Console | None = None,
+) -> Demo:
+    """Train, compare, and write ``demo.sqlite``, ``demo.html`` and ``demo.png`` into a folder.
+
+    Parameters
+    ----------
+    folder : made if it is not there; run again, the demo goes on from what is in it.
+    options : where and how to run; all cores of this machine unless told.
+    request : something smaller, or larger, than 5 methods × 3 rates × 5 seeds.
+    console : of the progress bar.
+    """
+    store = folder / "demo.sqlite"
+    asked = request or Request("demo")
+    plan, _ = run_request(asked, store, options or Options(device="cpu"), console=console)
+    with Store(store, readonly=True) as kept:
+        records = kept.records()
+    table = collect(records, plan)
+    page = folder / "demo.html"
+    report = build_report(records, [plan], source=store.name)
+    write_atomically(page, to_html(report, title=plan.title).encode())
+    return Demo(table, store, page, _picture(table, plan, folder / "demo.png"))
+
+
+def conditions_figure(table: Table) -> Figure:
+    """Accuracy over the conditions of a table: a panel for each data set, a line for each method.
+
+    >>> from amongst.bench.plans import make_plan
+    >>> figure = conditions_figure(collect([], make_plan(Request("demo"))))
+    >>> figure.categories, [line.label for line in figure.panels[0].series][:2]
+    (('q=0.1', 'q=0.3', 'q=0.5'), ['RC, MLP', 'CC, MLP'])
+    """
+    panels = []
+    for group, rows in table.layout.groups.items():
+        lines = []
+        for row in rows:
+            found = [table.at(place) for place in row.places]
+            mean = tuple(entry.mean if entry else float("nan") for entry in found)
+            std = tuple(entry.std if entry else float("nan") for entry in found)
+            low = tuple(m - s for m, s in zip(mean, std, strict=True))
+            high = tuple(m + s for m, s in zip(mean, std, strict=True))
+            lines.append(Series(row.label, tuple(map(float, range(len(mean)))), mean, low, high))
+        panels.append(Panel(group, tuple(lines)))
+    label = "how candidate sets arise"
+    columns = tuple(table.layout.columns)
+    return Figure(table.plan.title, label, "test accuracy, %", tuple(panels), columns)
+
+
+def _picture(table: Table, plan: Plan, path: Path) -> Path | None:
+    try:
+        return draw(conditions_figure(table), path)
+    except MissingDependencyError:
+        return None

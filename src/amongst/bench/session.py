@@ -1,0 +1,183 @@
+"""A request from beginning to end at a terminal: estimate, progress, and how to go on."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from amongst.bench.estimate import Estimate, estimate, readable
+from amongst.bench.execute import Options, make_executor
+from amongst.bench.execute_local import default_workers
+from amongst.bench.paper import dataset_title, method_title
+from amongst.bench.plans import Plan, Request, make_plan
+from amongst.bench.record import Record
+from amongst.bench.runner import Outcome, bind_plan, run_plan
+from amongst.bench.store import Store
+from amongst.engine import as_device
+from amongst.errors import InputError
+
+__all__ = ["dry_run", "run_request"]
+
+
+def dry_run(request: Request, options: Options, store: Path | None = None) -> Estimate:
+    """What a request would cost: nothing is trained, nothing is written.
+
+    >>> dry_run(Request("demo", seeds=1), Options(device="cpu", workers=1)).trials
+    15
+    """
+    plan = make_plan(request)
+    records: list[Record] = []
+    if store is not None and store.is_file():
+        plan = bind_plan(plan, options.files)
+        with Store(store, readonly=True) as kept:
+            records = kept.records(curves=False)
+    return _estimate(plan, records, options)
+
+
+def run_request(
+    request: Request, store: Path, options: Options, *, console: Console | None = None
+) -> tuple[Plan, Outcome]:
+    """Run what the store lacks, with a progress bar; Ctrl-C and SIGTERM leave a state to go on from.
+
+    Parameters
+    ----------
+    request : what to run.
+    store : the file of the store.
+    options : where and how to run.
+    console : of the progress bar and the messages; None for standard error.
+
+    Returns
+    -------
+    (Plan, Outcome)
+        The plan bound to its data, and what was done.
+    """
+    say = console or Console(stderr=True)
+    plan = bind_plan(make_plan(request), options.files)
+    _tell_absences(plan, say)
+    executor = make_executor(_fitting(options, request, store))
+    try:
+        with Store(store) as kept, _terminable():
+            try:
+                with _Bar(plan, kept, say) as bar:
+                    outcome = run_plan(plan, kept, executor, report=bar)
+            except KeyboardInterrupt:
+                _tell_how_to_go_on(plan, kept, say)
+                raise
+    finally:
+        executor.close()
+    say.print(_done(outcome, store), highlight=False, markup=False, soft_wrap=True)
+    return plan, outcome
+
+
+def _fitting(options: Options, request: Request, store: Path) -> Options:
+    """Small networks are fastest as populations everywhere; large populations keep checkpoints."""
+    if request.scale == "paper":
+        return replace(options, scratch=store.with_name(store.name + ".populations"))
+    return replace(options, engine="population") if options.engine == "auto" else options
+
+
+class _Bar:
+    """A progress bar that moves with each record."""
+
+    def __init__(self, plan: Plan, store: Store, console: Console) -> None:
+        done = store.keys()
+        self.console, self.waiting = console, ""
+        self.total = len(plan.trials)
+        self.already = sum(trial.key in done for trial in plan.trials)
+        self.progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            console=console,
+        )
+
+    def __enter__(self) -> _Bar:
+        self.progress.start()
+        self.task = self.progress.add_task("trials", total=self.total, completed=self.already)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.progress.stop()
+
+    def __call__(self, event: str, record: Record | None) -> None:
+        if record is None:
+            if event != self.waiting:
+                self.console.print(event, highlight=False, markup=False)
+            self.waiting = event
+            return
+        trial = record.trial
+        name = f"{dataset_title(trial.dataset)}, {trial.condition}, {method_title(trial.method)}"
+        self.progress.update(self.task, advance=1, description=name)
+
+
+def _estimate(plan: Plan, records: list[Record], options: Options) -> Estimate:
+    device = "cpu" if options.engine == "ray" else as_device(options.device).type
+    stacked = options.engine == "population" or (options.engine == "auto" and device == "cuda")
+    gpu = device == "cuda"
+    return estimate(
+        plan.trials,
+        records,
+        way="population" if stacked and gpu else device,
+        workers=1 if stacked else options.workers or default_workers(device),
+        members=250 if stacked and gpu else 1,
+        files=options.files,
+    )
+
+
+def _tell_absences(plan: Plan, say: Console) -> None:
+    absent = {cell.slot.dataset: cell.absent for cell in plan.cells if cell.absent}
+    for name, reason in absent.items():
+        line = f"{dataset_title(name)} is left out: {reason}"
+        say.print(line, style="yellow", highlight=False, markup=False, soft_wrap=True)
+    if not plan.trials:
+        raise InputError("none of the data of this plan can be had here; see the lines above.")
+
+
+def _tell_how_to_go_on(plan: Plan, store: Store, say: Console) -> None:
+    done = store.keys()
+    count = sum(trial.key in done for trial in plan.trials)
+    command = shlex.join(["amongst", *sys.argv[1:]])
+    line = (
+        f"stopped: {count} of {len(plan.trials)} trials are in {store.path}. To go on, run the "
+        f"same command again: {command}"
+    )
+    say.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def _done(outcome: Outcome, store: Path) -> str:
+    words = [f"{outcome.ran} trials run in {readable(outcome.seconds)}"]
+    if outcome.had:
+        words.append(f"{outcome.had} were in {store} already")
+    if outcome.shared:
+        words.append(f"{outcome.shared} by other runners")
+    if outcome.failed:
+        words.append(f"{outcome.failed} diverged")
+    return ", ".join(words) + "."
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """SIGTERM (a cluster taking the machine back) is treated as Ctrl-C."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    try:
+        before = signal.signal(signal.SIGTERM, interrupt)
+    except ValueError:  # not in the main thread
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

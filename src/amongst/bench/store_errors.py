@@ -1,0 +1,58 @@
+"""What SQLite says, as a sentence with a remedy."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+
+from amongst.errors import FileFormatError, StoreError
+
+__all__ = ["damaged", "explain", "too_new"]
+
+
+def explain(error: sqlite3.DatabaseError, path: Path, verb: str) -> Exception:
+    """A sentence with a remedy for what SQLite says."""
+    name = getattr(error, "sqlite_errorname", "") or ""
+    if name.startswith("SQLITE_FULL"):
+        return StoreError(
+            f"cannot {verb} {path}: the disk is full. The records in it are intact; free some "
+            "space and run the same command again."
+        )
+    if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
+        return StoreError(
+            f"cannot {verb} {path}: the file or its folder cannot be written. Name another file "
+            "with --store, or change the permissions."
+        )
+    if name.startswith("SQLITE_BUSY"):
+        return StoreError(
+            f"cannot {verb} {path}: another process has kept it locked for a minute. Wait for it, "
+            "and run the same command again."
+        )
+    if name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
+        return FileFormatError(damaged(path, str(error)))
+    return StoreError(f"cannot {verb} {path}: {error}.")
+
+
+def damaged(path: Path, finding: str) -> str:
+    """A file that SQLite cannot make sense of."""
+    return (
+        f"{path} is damaged, or not a result store ({' '.join(finding.split())}). Nothing was "
+        "changed. Rename it and run again with a new store, or restore it from an export."
+    )
+
+
+def too_new(connection: sqlite3.Connection, path: Path, version: int, known: int) -> str:
+    """A store of a newer release, and the release to install."""
+    try:
+        row = connection.execute(
+            "SELECT versions FROM records ORDER BY created DESC LIMIT 1"
+        ).fetchone()
+        made_by = json.loads(row[0]).get("amongst", "") if row else ""
+    except (sqlite3.DatabaseError, ValueError):
+        made_by = ""
+    install = f"'amongst>={made_by}'" if made_by else "--upgrade amongst"
+    return (
+        f"{path} has store version {version}; this amongst reads up to {known}. It was "
+        f"written by a newer release{f', {made_by}' if made_by else ''}: pip install {install}"
+    )

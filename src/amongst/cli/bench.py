@@ -1,0 +1,341 @@
+"""reproduce, compare, results, demo: experiments from the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table as RichTable
+
+if TYPE_CHECKING:
+    from amongst.bench.execute import Options
+    from amongst.bench.plans import Request
+    from amongst.bench.record import Record
+    from amongst.bench.sources import Files
+
+__all__ = ["compare", "demo", "reproduce", "results"]
+
+
+class PlanName(StrEnum):
+    """What can be reproduced."""
+
+    table1 = "table1"
+    table2 = "table2"
+    table3 = "table3"
+    figure1 = "figure1"
+    figure2 = "figure2"
+    beyond = "beyond"
+    demo = "demo"
+
+
+class Search(StrEnum):
+    """Where settings come from."""
+
+    none = "none"
+    published = "published"
+    grid = "grid"
+    equal = "equal"
+
+
+class Criterion(StrEnum):
+    """What chooses between settings."""
+
+    approximated = "approximated"
+    covering = "covering"
+    oracle = "oracle"
+
+
+class Protocol(StrEnum):
+    """Where the paper and its code differ."""
+
+    default = "default"
+    paper = "paper"
+    official = "official"
+
+
+class Engine(StrEnum):
+    """Who trains."""
+
+    auto = "auto"
+    local = "local"
+    population = "population"
+    ray = "ray"
+
+
+Many = list[str] | None
+Datasets = Annotated[Many, typer.Option(help="Only these; repeat it, or separate by commas.")]
+Methods = Annotated[Many, typer.Option(help="Only these, e.g. rc,cc,proden,lw.")]
+Conditions = Annotated[Many, typer.Option(help="Only these, e.g. q=0.1 or 'case 1'.")]
+Seeds = Annotated[int | None, typer.Option(help="Repeats.")]
+Epochs = Annotated[int | None, typer.Option(help="Instead of the plan's own.")]
+CriterionOption = Annotated[
+    Criterion, typer.Option(help="Chooses settings on held-out rows; oracle reads true labels.")
+]
+ProtocolOption = Annotated[Protocol, typer.Option(help="Where paper and code differ.")]
+Precision = Annotated[str, typer.Option(help="float32, float64; on a GPU also tf32, bf16.")]
+Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
+EngineOption = Annotated[
+    Engine, typer.Option(help="auto: a population on a GPU, processes elsewhere.")
+]
+Workers = Annotated[int | None, typer.Option(help="Processes; one for each core unless told.")]
+RayAddress = Annotated[str | None, typer.Option(help="Of a Ray cluster, e.g. auto.")]
+StoreOption = Annotated[Path, typer.Option(help="File of results; a run goes on from it.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what it would cost, and stop.")]
+Quick = Annotated[bool, typer.Option("--quick", help="A miniature that takes minutes.")]
+
+RESULTS = Path("amongst.sqlite")
+
+
+def reproduce(
+    plan: Annotated[PlanName, typer.Argument(help="A table or figure of the paper, or more.")],
+    datasets: Datasets = None,
+    methods: Methods = None,
+    conditions: Conditions = None,
+    seeds: Seeds = None,
+    epochs: Epochs = None,
+    search: Annotated[
+        Search, typer.Option(help="Settings: published, each method's grid, one grid for all.")
+    ] = Search.published,
+    criterion: CriterionOption = Criterion.approximated,
+    protocol: ProtocolOption = Protocol.default,
+    precision: Precision = "float32",
+    quick: Quick = False,
+    device: Device = "auto",
+    engine: EngineOption = Engine.auto,
+    workers: Workers = None,
+    ray_address: RayAddress = None,
+    store: StoreOption = RESULTS,
+    dry_run: DryRun = False,
+) -> None:
+    """Run a table or figure of the paper; killed at any moment, the same command goes on."""
+    from amongst.bench.execute import Options
+    from amongst.bench.plans import Request
+
+    request = Request(
+        plan.value,
+        datasets=_dataset_names(datasets),
+        methods=_method_names(methods),
+        conditions=_split(conditions),
+        seeds=seeds,
+        epochs=epochs,
+        search=search.value,
+        criterion=criterion.value,
+        protocol=protocol.value,
+        precision=precision,
+        quick=quick,
+    )
+    _run(request, Options(engine.value, device, workers, None, ray_address), store, dry_run)
+
+
+def compare(
+    data: Annotated[str, typer.Argument(help="A file of one's own, or a name in the catalogue.")],
+    methods: Methods = None,
+    models: Annotated[Many, typer.Option(help="mlp, linear; repeatable.")] = None,
+    conditions: Conditions = None,
+    candidates: Annotated[Many, typer.Option("--candidates", "-c", help="Their column.")] = None,
+    truth: Annotated[str | None, typer.Option(help="Column of true labels, to score by.")] = None,
+    ignore: Annotated[Many, typer.Option(help="Column that is no feature; repeatable.")] = None,
+    separator: Annotated[str, typer.Option(help="Between the labels of a cell.")] = "|",
+    folds: Annotated[int | None, typer.Option(help="Of the cross-validation.")] = None,
+    seeds: Seeds = None,
+    epochs: Epochs = 100,
+    search: Annotated[
+        Search, typer.Option(help="none: defaults; grid: chosen without true labels.")
+    ] = Search.none,
+    criterion: CriterionOption = Criterion.approximated,
+    quick: Quick = False,
+    device: Device = "auto",
+    engine: EngineOption = Engine.auto,
+    workers: Workers = None,
+    ray_address: RayAddress = None,
+    store: StoreOption = RESULTS,
+    dry_run: DryRun = False,
+) -> None:
+    """Compare methods on one's own data, or on a data set of the catalogue."""
+    from amongst.bench.execute import Options
+    from amongst.bench.plans import Request
+
+    name, files = _own(data, candidates, truth, ignore, separator)
+    metric = "" if files is None or truth else "approximated_test_last10"
+    request = Request(
+        "compare",
+        datasets=(name,),
+        methods=_method_names(methods),
+        models=_split(models),
+        conditions=_split(conditions),
+        folds=folds or (None if _has_split(name, files) else 5),
+        seeds=seeds,
+        epochs=epochs,
+        search=search.value,
+        criterion=criterion.value,
+        quick=quick,
+        metric=metric,
+    )
+    _run(request, Options(engine.value, device, workers, files, ray_address), store, dry_run)
+
+
+def results(
+    store: Annotated[Path, typer.Argument(help="A result store, or its .parquet or .csv export.")],
+    datasets: Datasets = None,
+    methods: Methods = None,
+    conditions: Conditions = None,
+    export: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write them as .parquet or .csv.")
+    ] = None,
+    curves: Annotated[
+        bool, typer.Option("--curves", help="Export what was measured each epoch, too.")
+    ] = False,
+) -> None:
+    """Ask a store what it holds, or export it."""
+    from amongst.bench.export import read_records, read_requests, write_records, write_requests
+
+    filters = {
+        "dataset": _dataset_names(datasets) or None,
+        "method": _method_names(methods) or None,
+        "condition": _split(conditions) or None,
+    }
+    found = read_records(store, curves=curves, **filters)
+    console = Console()
+    if export is not None:
+        path = write_records(found, export)
+        write_requests(read_requests(store), path)
+        console.print(f"{len(found)} records written to {path}", highlight=False, soft_wrap=True)
+        return
+    console.print(_summary(found, store))
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("amongst-demo"),
+) -> None:
+    """Five methods on scikit-learn's digits: a table, a picture and a page in two minutes."""
+    from amongst.bench.demo import run_demo
+    from amongst.bench.render import to_rich
+
+    found = run_demo(out)
+    console = Console()
+    console.print(to_rich(found.table))
+    for path in (found.picture, found.page, found.store):
+        if path is not None:
+            console.print(f"written to {path}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _run(request: Request, options: Options, store: Path, dry: bool) -> None:
+    from amongst.bench.render import to_rich
+    from amongst.bench.session import dry_run, run_request
+    from amongst.bench.store import Store
+    from amongst.bench.tables import collect
+
+    console = Console()
+    if dry:
+        console.print(str(dry_run(request, options, store)), highlight=False, soft_wrap=True)
+        return
+    plan, _ = run_request(request, store, options)
+    with Store(store, readonly=True) as kept:
+        console.print(to_rich(collect(kept.records(curves=False), plan)))
+    line = f"For a page to look at: amongst report {store} --html report.html"
+    console.print(line, style="dim", highlight=False, soft_wrap=True)
+
+
+def _own(
+    data: str,
+    candidates: Many,
+    truth: str | None,
+    ignore: Many,
+    separator: str,
+) -> tuple[str, Files | None]:
+    """A name for the data, and the file behind it; None for one of the catalogue."""
+    from amongst.bench.sources import OwnFile
+    from amongst.checks import near_matches
+    from amongst.datasets import names
+    from amongst.datasets.guess import guess_candidates
+    from amongst.errors import DataNotFoundError
+
+    path, known = Path(data), _dataset_names([data])[0]
+    if known in names():
+        return known, None
+    if not path.is_file():
+        near = near_matches(known, names())
+        hint = f" Did you mean {' or '.join(near)}?" if near else ""
+        raise DataNotFoundError(f"{data} is neither a file nor a name in the catalogue.{hint}")
+    guessed = guess_candidates(path, separator)
+    columns = _split(candidates) or (() if guessed is None else (guessed,))
+    options = {
+        "candidates": columns[0] if len(columns) == 1 else columns or None,
+        "truth": truth,
+        "ignore": _split(ignore),
+        "separator": separator,
+    }
+    return path.stem, {path.stem: OwnFile(str(path), tuple(options.items()))}
+
+
+def _has_split(name: str, files: Files | None) -> bool:
+    from amongst.datasets import entry
+
+    return files is None and bool(entry(name).n_test)
+
+
+def _split(values: Many) -> tuple[str, ...]:
+    return tuple(
+        part.strip() for value in values or () for part in value.split(",") if part.strip()
+    )
+
+
+def _method_names(values: Many) -> tuple[str, ...]:
+    """``lw`` stands for both of its forms."""
+    both = ("lw-sigmoid", "lw-cross_entropy")
+    names = [name.lower() for name in _split(values)]
+    return tuple(m for name in names for m in (both if name == "lw" else (name,)))
+
+
+def _dataset_names(values: Many) -> tuple[str, ...]:
+    """Names as the paper prints them are understood, too."""
+    from amongst.bench.paper import DATASET_TITLES
+
+    titles = {title.lower(): name for name, title in DATASET_TITLES.items()}
+    return tuple(titles.get(value.lower(), value) for value in _split(values))
+
+
+def _summary(records: Sequence[Record], store: Path) -> RichTable:
+    from amongst.bench.estimate import readable
+    from amongst.bench.paper import dataset_title, method_title
+
+    total = readable(sum(record.seconds for record in records))
+    title = f"{store.name}: {len(records)} trials, {total} of training"
+    shown = RichTable(title=title, box=box.SIMPLE_HEAD)
+    for head in ("data", "condition", "method"):
+        shown.add_column(head, no_wrap=True)
+    for head in ("trials", "settings", "diverged", "accuracy, %"):
+        shown.add_column(head, justify="right", no_wrap=True)
+    for (dataset, condition, method, model), group in _grouped(records).items():
+        accuracies = [r.metrics.get("accuracy_last10") for r in group]
+        shown.add_row(
+            dataset_title(dataset),
+            condition,
+            method_title(method) + ("" if model == "-" else f", {model}"),
+            str(len(group)),
+            str(len({str(sorted(r.trial.settings.items())) for r in group})),
+            str(sum(r.failed for r in group) or "–"),
+            _range(value for value in accuracies if value is not None),
+        )
+    return shown
+
+
+def _grouped(records: Iterable[Record]) -> dict[tuple[str, str, str, str], list[Record]]:
+    groups: dict[tuple[str, str, str, str], list[Record]] = {}
+    for record in records:
+        trial = record.trial
+        place = (trial.dataset, trial.condition, trial.method, trial.model)
+        groups.setdefault(place, []).append(record)
+    return groups
+
+
+def _range(values: Iterable[float]) -> str:
+    found = sorted(100 * value for value in values)
+    if not found:
+        return "–"
+    return f"{found[0]:.2f}–{found[-1]:.2f}" if len(found) > 1 else f"{found[0]:.2f}"
