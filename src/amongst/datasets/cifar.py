@@ -102,6 +102,13 @@ def read_cifar(entry: Entry, check: bool = True, use_copy: bool = True) -> tuple
         return copy
     features = np.empty((entry.n, *entry.row), dtype=np.uint8)
     labels = np.empty(entry.n, dtype=np.uint8)
+    _read_batches(found, features, labels, check)
+    if check and use_copy and found.form != "folder":
+        _keep_decoded(features, labels)
+    return features, labels
+
+
+def _read_batches(found: Found, features: Bytes, labels: Bytes, check: bool) -> None:
     readers = {"folder": _from_folder, "archive": _from_archive, "sheets": _from_sheets}
     seen = 0
     for name, fill, known in readers[found.form](found.path):
@@ -113,9 +120,6 @@ def read_cifar(entry: Entry, check: bool = True, use_copy: bool = True) -> tuple
         seen += 1
     if seen != len(BATCHES):
         raise FileFormatError(f"{found.path} holds {seen} of the {len(BATCHES)} batches.")
-    if check and use_copy and found.form != "folder":
-        _keep_decoded(features, labels)
-    return features, labels
 
 
 def _take(

@@ -129,6 +129,7 @@ def _draw_sizes(axes: Any, drawn: Picture) -> None:
     axes.axvline(mean, color="#c0504d", linestyle="--", linewidth=1, label=f"mean {mean:.2f}")
     axes.legend(frameon=False)
     axes.set(xlabel="candidates of a row", ylabel="rows", title="Set sizes")
+    axes.yaxis.set_major_formatter("{x:,.0f}")
     axes.spines[["top", "right"]].set_visible(False)
 
 
