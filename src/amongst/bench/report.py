@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import amongst
-from amongst.bench.export import read_records
+from amongst.bench.export import read_records, read_requests
 from amongst.bench.leftovers import found_plan, unclaimed
 from amongst.bench.page import assemble
 from amongst.bench.payload import payload
 from amongst.bench.plans import Plan, Request, make_plan
 from amongst.bench.record import Record, now
-from amongst.bench.store import Store
 from amongst.bench.summary import overview
 from amongst.bench.tables import Significance, Table, collect
 from amongst.errors import InputError
@@ -98,10 +97,7 @@ def to_html(report: Report, *, title: str = "") -> str:
 
 
 def _plans(path: Path) -> list[Plan]:
-    if path.suffix in (".parquet", ".csv"):
-        return []
-    with Store(path, readonly=True) as store:
-        return [make_plan(Request(**request)) for request in store.requests()]
+    return [make_plan(Request(**request)) for request in read_requests(path)]
 
 
 def _touched(table: Table) -> bool:
