@@ -30,7 +30,7 @@ from amongst.engine.population import Criterion, Member, PopulationResult, train
 from amongst.methods import LW
 from amongst.metrics import approximated_accuracy, covering_rate
 
-__all__ = ["PopulationExecutor", "group_trials", "run_group"]
+__all__ = ["MEMBERS", "PopulationExecutor", "group_trials", "run_group", "run_together"]
 
 CHUNK = 1000
 MEMBERS = {"cuda": 250, "cpu": 32}
@@ -71,7 +71,7 @@ class PopulationExecutor:
 
     def map(self, trials: Sequence[Trial]) -> Iterator[Record]:
         """Records, group by group."""
-        work = partial(_run, device=self.device, files=self.files, scratch=self.scratch)
+        work = partial(run_together, device=self.device, files=self.files, scratch=self.scratch)
         groups = group_trials(trials, MEMBERS[torch.device(self.device).type])
         if self.workers > 1 and len(groups) > 1:
             for records in spread(work, groups, self.workers):
@@ -86,9 +86,13 @@ class PopulationExecutor:
         """Nothing is held between calls."""
 
 
-def _run(
-    group: Sequence[Trial], device: str, files: Files | None, scratch: Path | None
+def run_together(
+    group: Sequence[Trial],
+    device: str = "cpu",
+    files: Files | None = None,
+    scratch: Path | None = None,
 ) -> list[Record]:
+    """Records of a group of `group_trials`: as a population, or of a trial that runs alone."""
     if _alone(group[0]):
         return [run_trial(trial, device=device, files=files) for trial in group]
     folder = None if scratch is None else scratch / group[0].key[:16]

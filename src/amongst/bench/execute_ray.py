@@ -7,6 +7,7 @@ from typing import Any
 
 from amongst.bench.execute import Options
 from amongst.bench.execute_local import one_thread
+from amongst.bench.execute_population import MEMBERS, group_trials, run_together
 from amongst.bench.record import Record, Trial
 from amongst.bench.sources import Files
 from amongst.bench.trial import run_trial
@@ -20,7 +21,7 @@ RETRIES = 5
 
 
 class RayExecutor:
-    """Ray tasks: one trial each, retried where a worker dies.
+    """Ray tasks, retried where a worker dies: one trial each on CPUs, one population each on GPUs.
 
     Only trials and records travel. Each node reads the data from its own files (or downloads
     them), and a task refuses data whose digest is not that of the plan.
@@ -38,17 +39,19 @@ class RayExecutor:
         self._owns = not self.ray.is_initialized()
         if self._owns:
             self._connect()
-        self.chunk = max(64, 8 * int(self.ray.cluster_resources().get("CPU", 1)))
+        slots = int(self.ray.cluster_resources().get("GPU" if self._on_gpu else "CPU", 1))
+        self.chunk = max(64, 8 * slots) * (MEMBERS["cuda"] if self._on_gpu else 1)
 
     def map(self, trials: Sequence[Trial]) -> Iterator[Record]:
         """Records as they are done."""
-        task = self._task()
-        waiting = [task.remote(t, self.options.device, self.options.files) for t in trials]
+        task, options = self._task(), self.options
+        groups = group_trials(trials) if self._on_gpu else [[trial] for trial in trials]
+        waiting = [task.remote(group, options.device, options.files) for group in groups]
         try:
             while waiting:
                 done, waiting = self.ray.wait(waiting, num_returns=1)
                 for reference in done:
-                    yield self.ray.get(reference)
+                    yield from self.ray.get(reference)
         finally:
             for reference in waiting:
                 self.ray.cancel(reference, force=True)
@@ -57,6 +60,10 @@ class RayExecutor:
         """Leave the cluster; a Ray that was started here ends."""
         if self._owns:
             self.ray.shutdown()
+
+    @property
+    def _on_gpu(self) -> bool:
+        return self.options.device.startswith("cuda")
 
     def _connect(self) -> None:
         address = self.options.ray_address
@@ -70,12 +77,13 @@ class RayExecutor:
             ) from error
 
     def _task(self) -> Any:
-        on_gpu = self.options.device.startswith("cuda")
-        gpus = self.options.gpus if self.options.gpus is not None else float(on_gpu)
+        gpus = self.options.gpus if self.options.gpus is not None else float(self._on_gpu)
         needs = {"num_cpus": 1, "num_gpus": gpus, "max_retries": RETRIES}
         return self.ray.remote(**needs)(_work)
 
 
-def _work(trial: Trial, device: str, files: Files | None) -> Record:
+def _work(group: Sequence[Trial], device: str, files: Files | None) -> list[Record]:
     with one_thread():
-        return run_trial(trial, device=device, files=files)
+        if device.startswith("cuda"):
+            return run_together(group, device, files)
+        return [run_trial(trial, device=device, files=files) for trial in group]

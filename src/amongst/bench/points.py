@@ -18,12 +18,12 @@ SEARCHES = ("none", "published", "grid", "equal")
 
 CLASSICAL: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
     "ipal": {"n_neighbors": (5, 10, 15), "alpha": (0.5, 0.95)},
-    "paloc": {},
-    "plecoc": {},
+    "paloc": {"mu": (1.0, 10.0, 100.0), "C": (1.0, 10.0)},
+    "plecoc": {"C": (1.0, 10.0, 100.0)},
     "plknn": {"n_neighbors": (5, 10, 15)},
-    "plsvm": {},
+    "plsvm": {"C": (0.001, 0.01, 0.1, 1.0)},
 }
-"""Methods without a network, and their grids."""
+"""Methods without a network, and grids around the settings that their authors suggest."""
 
 EPOCHS = {"paper": 250, "demo": 40, "quick": 10}
 SMALL_WIDTHS, SMALL_BATCH = "64-64", 64
