@@ -196,7 +196,7 @@ def _gather(feature_map: FeatureMap, found: list[Machine], width: int) -> Machin
     values = np.concatenate([machine.values for machine in found])
     coef = sp.csc_array((values, places, bounds), shape=(width, len(found)))
     sparse = feature_map.kind == "rbf"
-    return Machines(feature_map, coef if sparse else coef.toarray(), intercept)
+    return Machines(feature_map, coef if sparse else coef.toarray(order="C"), intercept)
 
 
 def _warn_unconverged(found: list[Machine], title: str) -> None:

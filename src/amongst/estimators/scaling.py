@@ -36,7 +36,7 @@ class Scaler:
 
     def __call__(self, X: npt.NDArray[Any]) -> Floats:
         """Scaled rows, shape (n, d); images are flattened."""
-        flat = np.asarray(X, dtype=np.float64).reshape(len(X), -1)
+        flat = np.ascontiguousarray(X, dtype=np.float64).reshape(len(X), -1)
         scaled: Floats = (flat - self.shift) / self.scale
         if not self.unit:
             return scaled
