@@ -1,0 +1,191 @@
+"""reproduce, compare, results and demo, as a person types them."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from amongst.bench import Store, read_records
+from amongst.bench.export import read_requests
+from amongst.cli import bench
+from amongst.errors import AmongstError, DataNotFoundError, InputError
+
+app = typer.Typer(pretty_exceptions_enable=False)
+for command in (bench.reproduce, bench.compare, bench.results, bench.demo):
+    app.command()(command)
+
+QUICK = ["table1", "--quick", "--epochs", "1", "--seeds", "2", "--methods", "cc,lw"]
+
+
+def run(*arguments: str) -> str:
+    outcome = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+    assert outcome.exit_code == 0, outcome.output
+    return re.sub(r"\s+", " ", outcome.output)
+
+
+@pytest.fixture
+def blobs(tmp_path: Path) -> Path:
+    rows = [f"{y + i / 50},{y},{'x|y' if i % 4 == 0 else 'xyz'[y]},{'xyz'[y]}"
+            for i in range(20) for y in range(2)]  # fmt: skip
+    path = tmp_path / "blobs.csv"
+    path.write_text("a,b,labels,true\n" + "\n".join(rows) + "\n")
+    return path
+
+
+def test_reproduce_quick_ends_in_a_table_and_goes_on_from_its_store(tmp_path: Path) -> None:
+    store = tmp_path / "s.sqlite"
+    first = run("reproduce", *QUICK, "--store", str(store), "--workers", "1")
+    assert "LW-Sigmoid" in first
+    assert "18 trials run" in first
+    again = run("reproduce", *QUICK, "--store", str(store), "--workers", "1")
+    assert "0 trials run" in again
+    assert "18 were in" in again
+    assert [p.name for p in tmp_path.iterdir()] == ["s.sqlite"]
+
+
+def test_the_oracle_is_a_second_column_over_the_same_trials(tmp_path: Path) -> None:
+    store = str(tmp_path / "s.sqlite")
+    grid = ["table1", "--quick", "--epochs", "1", "--methods", "cc", "--conditions", "q=0.1",
+            "--search", "grid", "--store", store, "--workers", "1"]  # fmt: skip
+    run("reproduce", *grid)
+    oracle = run("reproduce", *grid, "--criterion", "oracle")
+    assert "0 trials run" in oracle
+    assert "†" in oracle
+
+
+def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
+    store = tmp_path / "s.sqlite"
+    said = run("reproduce", "table1", "--search", "grid", "--dry-run", "--store", str(store),
+               "--device", "cpu")  # fmt: skip
+    assert "11,820 trials" in said
+    assert "days" in said
+    assert "GiB" in said
+    assert not list(tmp_path.iterdir())
+
+
+def test_compare_on_ones_own_file_with_and_without_the_truth(blobs: Path, tmp_path: Path) -> None:
+    common = ["--methods", "cc,plknn", "--models", "linear", "--folds", "3", "--epochs", "3",
+              "--workers", "1"]  # fmt: skip
+    store = str(tmp_path / "a.sqlite")
+    said = run("compare", str(blobs), *common, "--truth", "true", "--store", store)
+    assert "CC" in said
+    assert "PL-KNN" in said
+    assert all("accuracy_final" in r.metrics for r in read_records(store))
+    other = str(tmp_path / "b.sqlite")
+    run("compare", str(blobs), *common, "--ignore", "true", "--store", other)
+    found = read_records(other)
+    assert {r.trial.dataset for r in found} == {"blobs"}
+    assert all("approximated_test_last10" in r.metrics for r in found)
+    assert str(tmp_path) not in "".join(str(r.to_dict()) for r in found)
+
+
+def test_compare_on_a_dataset_of_the_catalogue(tmp_path: Path) -> None:
+    said = run("compare", "digits", "--conditions", "q=0.3", "--methods", "cc", "--models",
+               "linear", "--folds", "2", "--epochs", "1", "--workers", "1",
+               "--store", str(tmp_path / "s.sqlite"))  # fmt: skip
+    assert "Comparison on digits" in said
+
+
+def test_results_show_and_export(tmp_path: Path) -> None:
+    store = tmp_path / "s.sqlite"
+    run("reproduce", *QUICK, "--conditions", "q=0.1", "--store", str(store), "--workers", "1")
+    assert "6 trials" in run("results", str(store))
+    assert "2 trials" in run("results", str(store), "--methods", "cc")
+    said = run("results", str(store), "--export", str(tmp_path / "out.csv"), "--curves")
+    assert "6 records written" in said
+    assert len(read_records(tmp_path / "out.csv")) == 6
+    assert read_requests(tmp_path / "out.csv") == read_requests(store)
+    assert "6 trials" in run("results", str(tmp_path / "out.csv"))
+
+
+def test_the_demo_leaves_a_table_a_picture_and_a_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from amongst.bench import demo as module
+    from amongst.bench.plans import Request
+
+    small = Request("demo", seeds=2, epochs=1)
+    monkeypatch.setattr(module, "Request", lambda name: small)
+    said = run("demo", "--out", str(tmp_path / "demo"))
+    assert "LW-Sigmoid" in said
+    assert "±" in said
+    names = {path.name for path in (tmp_path / "demo").iterdir()}
+    assert {"demo.sqlite", "demo.html"} <= names
+    if "demo.png" in names:
+        assert (tmp_path / "demo" / "demo.png").read_bytes().startswith(b"\x89PNG")
+    assert "<html" in (tmp_path / "demo" / "demo.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "words"),
+    [
+        (["reproduce", "table1", "--datasets", "mnst"], InputError, "did you mean 'mnist'"),
+        (["reproduce", "table1", "--methods", "rcc"], InputError, "did you mean 'rc'"),
+        (["reproduce", "table1", "--conditions", "q=2"], InputError, "condition='q=2'"),
+        (["reproduce", "table1", "--ray-address", "auto"], InputError, "engine='ray'"),
+        (["compare", "nowhere.csv"], DataNotFoundError, "neither a file nor a name"),
+        (["compare", "mnistt"], DataNotFoundError, "Did you mean mnist"),
+        (["results", "nowhere.sqlite"], AmongstError, "no result store"),
+    ],
+)
+def test_a_mistake_is_one_sentence(
+    arguments: list[str],
+    kind: type[Exception],
+    words: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(kind, match=re.escape(words)):
+        run(*arguments)
+    assert not list(tmp_path.iterdir())
+
+
+SCRIPT = """
+import sys, typer
+from amongst.cli import bench
+app = typer.Typer(pretty_exceptions_enable=False)
+app.command()(bench.reproduce)
+app.command()(bench.results)
+sys.argv[0] = "amongst"
+app()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_says_how_to_go_on(tmp_path: Path, number: signal.Signals) -> None:
+    store = tmp_path / "s.sqlite"
+    options = ["reproduce", "demo", "--seeds", "3", "--epochs", "20", "--engine", "local",
+               "--workers", "1", "--device", "cpu", "--store", str(store)]  # fmt: skip
+    process = subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, *options], stderr=subprocess.PIPE, text=True
+    )
+    while process.poll() is None and not (store.is_file() and _count(store)):
+        time.sleep(0.05)
+    process.send_signal(number)
+    said = " ".join(process.communicate()[1].split())
+    assert process.returncode != 0
+    assert re.search(r"stopped: \d+ of 45 trials are in", said)
+    assert (
+        f"amongst reproduce demo --seeds 3 --epochs 20 --engine local --workers 1 --device cpu --store {store}"
+        in said
+    )
+    with Store(store) as kept:
+        assert 1 <= len(kept) < 45
+        assert kept.others() == []
+
+
+def _count(store: Path) -> int:
+    try:
+        with Store(store, readonly=True) as kept:
+            return len(kept)
+    except AmongstError:
+        return 0
