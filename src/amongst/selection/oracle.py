@@ -1,0 +1,94 @@
+"""The search that sees true labels: only here, only by this name, and marked in what it returns."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from amongst.candidates import CandidateSets
+from amongst.errors import InputError
+from amongst.estimators import PartialLabelClassifier
+from amongst.metrics import accuracy
+from amongst.rng import Seed
+from amongst.selection.base import Search
+from amongst.selection.criteria import Measure
+from amongst.selection.result import SearchResult
+from amongst.selection.space import Grid, paper_grid
+
+__all__ = ["oracle_search"]
+
+
+def oracle_search(
+    estimator: PartialLabelClassifier,
+    X: npt.ArrayLike,
+    y: Any,
+    labels: npt.ArrayLike,
+    grid: Grid | None = None,
+    *,
+    validation: float = 0.1,
+    engine: str = "auto",
+    refit: bool = True,
+    random_state: Seed = None,
+    verbose: bool = False,
+) -> SearchResult:
+    """What a grid search would choose if it knew the true labels of the rows held out.
+
+    A bound to compare criteria with, no way to select: on one's own data there are no such labels.
+    The split, the points and the other criteria are those of `grid_search` with the same
+    `random_state`; the result has a column ``oracle`` and says `oracle`.
+
+    Parameters
+    ----------
+    estimator, X, y, grid : as for `grid_search`.
+    labels : the true label of each row, shape (n,).
+    validation, engine, refit, random_state, verbose : as for `grid_search`.
+
+    Examples
+    --------
+    >>> from amongst import LWClassifier
+    >>> X, y = np.repeat(np.eye(2), 20, axis=0), ["a|b", "a"] * 10 + ["a|b", "b"] * 10
+    >>> estimator = LWClassifier(model="linear", epochs=2)
+    >>> result = oracle_search(estimator, X, y, ["a"] * 20 + ["b"] * 20, {"lr": [0.1, 1e-6]})
+    >>> result.oracle, "oracle" in result.table
+    (True, True)
+    """
+    search = _OracleSearch(estimator, grid, np.asarray(labels))
+    search.validation, search.engine, search.refit = validation, engine, refit
+    search.random_state, search.verbose = random_state, verbose
+    return search.fit(X, y).result_
+
+
+class _OracleSearch(Search):
+    def __init__(
+        self, estimator: PartialLabelClassifier, grid: Grid | None, labels: npt.NDArray[Any]
+    ) -> None:
+        self.estimator, self.grid, self.labels = estimator, grid, labels
+        self.refit = True
+
+    def _template(self) -> PartialLabelClassifier:
+        return self.estimator
+
+    def _refits(self) -> bool:
+        return self.refit
+
+    def _search(self, X: npt.NDArray[Any], sets: CandidateSets) -> SearchResult:
+        grid = paper_grid(self.estimator) if self.grid is None else self.grid
+        return self._search_grid(X, sets, grid, "oracle")
+
+    def _measures(self, sets: CandidateSets, held: npt.NDArray[np.int64]) -> dict[str, Measure]:
+        if self.labels.shape != (len(sets),):
+            raise InputError(
+                f"labels has shape {self.labels.shape}; give one true label for each of the "
+                f"{len(sets)} rows."
+            )
+        codes = torch.from_numpy(sets.encode(self.labels)[held])
+        return super()._measures(sets, held) | {"oracle": partial(_true_accuracy, codes)}
+
+
+def _true_accuracy(codes: Tensor, scores: Tensor, inside: Tensor) -> Tensor:
+    return accuracy(scores, codes.to(scores.device))

@@ -1,0 +1,122 @@
+"""What a search leaves: a table of points and criteria, the best settings, and a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from amongst.errors import DivergenceError
+from amongst.estimators import PartialLabelClassifier
+from amongst.selection.criteria import CRITERIA
+from amongst.selection.evaluate import Outcome
+from amongst.selection.space import Point
+
+__all__ = ["SearchResult", "make_result", "sign"]
+
+
+@dataclass(frozen=True, eq=False)
+class SearchResult:
+    """A finished search.
+
+    Attributes
+    ----------
+    table : one row for each point: its settings, every criterion on the held-out candidate sets,
+        ``state`` (complete, pruned or diverged), and ``seconds``.
+    parameters : the columns of `table` that are settings.
+    criterion : the name of the column that decided.
+    best_index : the row of `table` that it chose.
+    best_params : that row's settings.
+    model : an estimator with these settings, fitted on all rows; None without refit.
+
+    Examples
+    --------
+    >>> from amongst import LWClassifier
+    >>> from amongst.selection import grid_search
+    >>> estimator = LWClassifier(model="linear", epochs=5)
+    >>> X, y = np.repeat(np.eye(2), 20, axis=0), ["a|b", "a"] * 10 + ["a|b", "b"] * 10
+    >>> result = grid_search(estimator, X, y, {"lr": [0.5, 1e-6]}, random_state=0)
+    >>> result.best_params, result.criterion, result.oracle
+    ({'lr': 0.5}, 'risk', False)
+    """
+
+    table: pd.DataFrame
+    parameters: tuple[str, ...]
+    criterion: str
+    best_index: int
+    best_params: Mapping[str, Any]
+    model: PartialLabelClassifier | None = None
+
+    @property
+    def oracle(self) -> bool:
+        """Whether true labels decided: whatever is made of it must say so."""
+        return self.criterion == "oracle"
+
+    @property
+    def signed(self) -> npt.NDArray[np.float64]:
+        """The deciding criterion, turned so that greater is better; NaN where there is none."""
+        values = self.table[self.criterion].to_numpy(dtype=np.float64)
+        signed: npt.NDArray[np.float64] = sign(self.criterion) * values
+        return signed
+
+    def ranked(self) -> pd.DataFrame:
+        """The table, best point first; pruned and diverged points last."""
+        order = np.argsort(-_eligible(self.table, self.signed), kind="stable")
+        return self.table.iloc[order]
+
+    def __str__(self) -> str:
+        mark = " (true labels decided: an oracle, no selection)" if self.oracle else ""
+        settings = ", ".join(f"{name}={value!r}" for name, value in self.best_params.items())
+        value = self.table[self.criterion].iloc[self.best_index]
+        return f"{settings}: {self.criterion} {value:.4f} of {len(self.table)} points{mark}"
+
+
+def sign(criterion: str) -> int:
+    """1 where high values are good, as the oracle's are, else −1.
+
+    >>> sign("covering"), sign("risk"), sign("oracle")
+    (1, -1, 1)
+    """
+    found = CRITERIA.get(criterion)
+    return 1 if found is None or found.greater_is_better else -1
+
+
+def make_result(
+    points: Sequence[Point],
+    outcomes: Sequence[Outcome | None],
+    criterion: str,
+    states: Sequence[str] | None = None,
+) -> SearchResult:
+    """Put points and outcomes side by side, and choose; of equals the first."""
+    names = tuple(dict.fromkeys(name for point in points for name in point))
+    rows = []
+    for i, (point, outcome) in enumerate(zip(points, outcomes, strict=True)):
+        state = states[i] if states is not None else _state(outcome)
+        settings = {name: point.get(name) for name in names}
+        measured = {} if outcome is None else {**outcome.values, "seconds": outcome.seconds}
+        rows.append({**settings, **measured, "state": state})
+    table = pd.DataFrame(rows).astype(dict.fromkeys(names, object))
+    value = table.get(criterion, pd.Series(np.nan, index=table.index)).to_numpy(dtype=np.float64)
+    eligible = _eligible(table, sign(criterion) * value)
+    best = int(eligible.argmax())
+    if not np.isfinite(eligible[best]):
+        raise DivergenceError(
+            f"none of {len(points)} points could be judged: training diverged or was pruned at "
+            "each. Try smaller learning rates, or scale the features."
+        )
+    return SearchResult(table, names, criterion, best, dict(points[best]))
+
+
+def _eligible(table: pd.DataFrame, signed: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    good = np.isfinite(signed) & (table["state"] == "complete").to_numpy()
+    return np.where(good, signed, -np.inf)
+
+
+def _state(outcome: Outcome | None) -> str:
+    if outcome is None:
+        return "pruned"
+    return "complete" if outcome.diverged is None else "diverged"

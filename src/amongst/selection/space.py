@@ -1,0 +1,124 @@
+"""Search spaces: grids of values, and ranges to draw from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.model_selection import ParameterGrid
+
+from amongst.checks import near_matches
+from amongst.errors import InputError
+from amongst.estimators import NeuralClassifier
+
+__all__ = ["Grid", "Point", "Range", "Space", "check_names", "grid_points", "paper_grid", "ranges"]
+
+Point = dict[str, Any]
+"""A value for each hyper-parameter that is searched."""
+
+Grid = Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]]
+"""Values by name, or several such mappings, as scikit-learn has it."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """Numbers between two bounds, both included.
+
+    Parameters
+    ----------
+    low, high : the bounds.
+    log : whether to draw on a logarithmic scale; then low > 0.
+    integer : whether to draw whole numbers.
+
+    Examples
+    --------
+    >>> Range(1e-4, 1e-1, log=True)
+    Range(low=0.0001, high=0.1, log=True, integer=False)
+    """
+
+    low: float
+    high: float
+    log: bool = False
+    integer: bool = False
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low <= self.high):
+            raise InputError(f"Range({self.low!r}, {self.high!r}): low must not be above high.")
+        if self.log and self.low <= 0:
+            raise InputError(f"Range({self.low!r}, …, log=True): low must be above 0.")
+
+
+Space = Mapping[str, Any]
+"""By name: a `Range`, a sequence of values to choose from, or a distribution of Optuna."""
+
+
+def paper_grid(estimator: BaseEstimator) -> Mapping[str, Sequence[Any]]:
+    """The paper's grid for the method of this estimator.
+
+    >>> from amongst import LWClassifier
+    >>> len(grid_points(paper_grid(LWClassifier())))
+    50
+    """
+    if isinstance(estimator, NeuralClassifier):
+        return type(estimator).method.grid
+    raise InputError(
+        f"{type(estimator).__name__} has no grid of the paper; pass grid={{name: values}}."
+    )
+
+
+def ranges(grid: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
+    """Ranges that span a grid's numbers, logarithmic where they span a factor of 10 or more.
+
+    >>> ranges({"lr": (0.001, 0.1), "beta": (1.0, 2.0), "psi": ("sigmoid", "ramp")})
+    {'lr': Range(low=0.001, high=0.1, log=True, integer=False), 'beta': Range(low=1.0, high=2.0, log=False, integer=False), 'psi': ('sigmoid', 'ramp')}
+    """
+    return {name: _range(values) for name, values in grid.items()}
+
+
+def grid_points(grid: Grid) -> list[Point]:
+    """Every combination of a grid's values.
+
+    >>> grid_points({"lr": [0.1, 0.01], "beta": [1.0]})
+    [{'beta': 1.0, 'lr': 0.1}, {'beta': 1.0, 'lr': 0.01}]
+    """
+    parts = [grid] if isinstance(grid, Mapping) else list(grid)
+    for part in parts:
+        for name, values in part.items():
+            _check_values(name, values)
+    found = list(ParameterGrid([dict(part) for part in parts]))
+    if not found or found == [{}]:
+        raise InputError("grid is empty: name at least one hyper-parameter and its values.")
+    return found
+
+
+def check_names(estimator: BaseEstimator, names: Sequence[str], argument: str) -> None:
+    """Every name is a parameter of the estimator; else an error with the near matches."""
+    known = estimator.get_params()
+    for name in names:
+        if name not in known:
+            near = near_matches(name, known)
+            hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+            raise InputError(
+                f"{argument}: {name!r} is no parameter of {type(estimator).__name__}.{hint}"
+            )
+
+
+def _check_values(name: str, values: Any) -> None:
+    good = isinstance(values, Sequence | np.ndarray) and not isinstance(values, str)
+    if not good or len(values) == 0:
+        raise InputError(
+            f"grid[{name!r}]={values!r} must be a list of values, at least one. For a range, use "
+            "distributions."
+        )
+
+
+def _range(values: Sequence[Any]) -> Any:
+    if not all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+        return values
+    low, high = min(values), max(values)
+    integer = all(isinstance(value, int) for value in values)
+    return Range(low, high, log=low > 0 and high >= 10 * low, integer=integer)

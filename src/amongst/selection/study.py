@@ -1,0 +1,268 @@
+"""Search by Optuna: ask for a batch of settings, train it as one population, tell the answers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from amongst.checks import check_integer
+from amongst.errors import InputError
+from amongst.selection.evaluate import Outcome, Task, evaluate
+from amongst.selection.result import SearchResult, make_result, sign
+from amongst.selection.space import Point, Range, Space
+from amongst.selection.storage import (
+    give_up,
+    import_optuna,
+    mark,
+    open_study,
+    quiet,
+    requeue_stale,
+)
+
+__all__ = ["REPORTS", "StudyOptions", "data_digest", "open_search", "run_study"]
+
+REPORTS = 20
+"""How often at most a trial's criterion is reported to the pruner."""
+
+MARK = "amongst"
+PLAIN = (bool, int, float, str, type(None))
+
+
+@dataclass(frozen=True)
+class StudyOptions:
+    """How a study runs.
+
+    Attributes
+    ----------
+    trials : finished ones that the study shall have in the end, those of earlier runs included.
+    batch : trials asked for, and trained, together.
+    url, name : where it is kept; see `open_study`.
+    prune : whether trials below the median of the others may end early.
+    criterion : what it optimises.
+    """
+
+    trials: int = 50
+    batch: int = 16
+    url: str | os.PathLike[str] | None = None
+    name: str = "amongst"
+    prune: bool = True
+    criterion: str = "risk"
+
+    def __post_init__(self) -> None:
+        check_integer("trials", self.trials, low=1)
+        check_integer("batch", self.batch, low=1)
+
+
+def open_search(options: StudyOptions, facts: Mapping[str, Any], seed: int) -> tuple[Any, int]:
+    """The study, and the seed of its search: a study that goes on keeps the one it has.
+
+    Parameters
+    ----------
+    facts : what must not change while a study goes on, JSON-ready; another answer is refused.
+    """
+    optuna = import_optuna()
+    direction = "maximize" if sign(options.criterion) > 0 else "minimize"
+    pruner = optuna.pruners.MedianPruner() if options.prune else optuna.pruners.NopPruner()
+    with quiet():
+        study = open_study(options.url, options.name, direction, pruner)
+        kept = _agree(study, options, {**facts, "criterion": options.criterion}, seed)
+        requeue_stale(study)
+    study.sampler = _sampler(optuna, kept + len(study.trials))
+    return study, kept
+
+
+def run_study(study: Any, task: Task, space: Space, options: StudyOptions) -> SearchResult:
+    """Batches until the study has as many finished trials as it shall have.
+
+    Killed at any moment it leaves trials that the next run puts back in the queue; stopped by an
+    exception it puts them back itself.
+
+    Returns
+    -------
+    The result over all finished trials, those of earlier runs included.
+    """
+    distributions = {name: _distribution(name, given) for name, given in space.items()}
+    with quiet():
+        while (missing := options.trials - len(_finished(study))) > 0:
+            _run_batch(study, task, distributions, options, min(missing, options.batch))
+    return _result(study, task, options.criterion)
+
+
+def _run_batch(
+    study: Any, task: Task, distributions: Mapping[str, Any], options: StudyOptions, size: int
+) -> None:
+    trials: list[Any] = []
+    with _put_back(study, trials):
+        for _ in range(size):
+            trials.append(_ask(study, distributions))
+            mark(trials[-1])
+        reporter = _Reporter(study, trials, options.criterion, _interval(task))
+        outcomes = evaluate(task, [dict(trial.params) for trial in trials], reporter)
+        for i, (trial, outcome) in enumerate(zip(trials, outcomes, strict=True)):
+            if i not in reporter.pruned:
+                _tell(study, trial, outcome, options.criterion)
+
+
+class _Reporter:
+    """Hands each epoch's criterion to Optuna, and says which trials it would end."""
+
+    def __init__(self, study: Any, trials: Sequence[Any], criterion: str, interval: int) -> None:
+        self.study, self.trials, self.criterion = study, trials, criterion
+        self.interval, self.pruned = interval, set[int]()
+
+    def __call__(self, i: int, epoch: int, values: Mapping[str, float]) -> bool:
+        if i in self.pruned:
+            return True
+        value = values[self.criterion]
+        if epoch % self.interval or not math.isfinite(value):
+            return False
+        self.trials[i].report(value, epoch)
+        if not self.trials[i].should_prune():
+            return False
+        _note(self.trials[i], values, {})
+        self.study.tell(self.trials[i], state=import_optuna().trial.TrialState.PRUNED)
+        self.pruned.add(i)
+        return True
+
+
+def _tell(study: Any, trial: Any, outcome: Outcome | None, criterion: str) -> None:
+    """A trial that diverged counts as pruned: TPE then takes it for one of the worst."""
+    states = import_optuna().trial.TrialState
+    if outcome is None or outcome.diverged is not None:
+        trial.set_user_attr("diverged", 0 if outcome is None else outcome.diverged)
+        study.tell(trial, state=states.PRUNED)
+        return
+    _note(trial, outcome.values, {"seconds": round(outcome.seconds, 3)})
+    study.tell(trial, outcome.values[criterion])
+
+
+def _note(trial: Any, values: Mapping[str, float], more: Mapping[str, float]) -> None:
+    for name, value in {**values, **more}.items():
+        if math.isfinite(value):
+            trial.set_user_attr(name, value)
+
+
+@contextmanager
+def _put_back(study: Any, trials: Sequence[Any]) -> Iterator[None]:
+    """Whatever ends the batch early, its unfinished trials go back in the queue."""
+    try:
+        yield
+    except BaseException:
+        frozen = {t.number: t for t in study.get_trials(deepcopy=False)}
+        for trial in trials:
+            if not frozen[trial.number].state.is_finished():
+                give_up(study, frozen[trial.number])
+        raise
+
+
+def _ask(study: Any, distributions: Mapping[str, Any]) -> Any:
+    try:
+        return study.ask(dict(distributions))
+    except ValueError as error:
+        raise InputError(
+            f"distributions do not fit those that the study {study.study_name!r} was begun with "
+            f"({error}). Keep the choices, or use another study_name."
+        ) from error
+
+
+def _result(study: Any, task: Task, criterion: str) -> SearchResult:
+    trials = _finished(study)
+    points: list[Point] = [dict(trial.params) for trial in trials]
+    outcomes = [_remembered(trial, task.measures) for trial in trials]
+    states = [_state(trial) for trial in trials]
+    return make_result(points, outcomes, criterion, states)
+
+
+def _remembered(trial: Any, measures: Mapping[str, Any]) -> Outcome:
+    attributes = trial.user_attrs
+    values = {name: float(attributes.get(name, math.nan)) for name in measures}
+    return Outcome(values, attributes.get("diverged"), float(attributes.get("seconds", math.nan)))
+
+
+def _state(trial: Any) -> str:
+    if "diverged" in trial.user_attrs:
+        return "diverged"
+    return str(trial.state.name).lower()
+
+
+def _finished(study: Any) -> list[Any]:
+    states = import_optuna().trial.TrialState
+    found: list[Any] = study.get_trials(deepcopy=False, states=(states.COMPLETE, states.PRUNED))
+    return found
+
+
+def _agree(study: Any, options: StudyOptions, facts: Mapping[str, Any], seed: int) -> int:
+    """Write what the study is about, or compare it with what was written; returns its seed."""
+    plain = json.loads(json.dumps(facts))
+    found = study.user_attrs.get(MARK)
+    if found is None:
+        if study.trials:
+            raise InputError(
+                f"the study {options.name!r} was not made by amongst; use another study_name."
+            )
+        study.set_user_attr(MARK, {**plain, "seed": seed})
+        return seed
+    differing = [name for name in plain if found.get(name) != plain[name]]
+    if differing:
+        name = differing[0]
+        raise InputError(
+            f"the study {options.name!r} was begun with another {name} ({_short(found.get(name))}, "
+            f"now {_short(plain[name])}). Use another study_name, or the same {name}."
+        )
+    return int(found["seed"])
+
+
+def data_digest(X: npt.NDArray[Any], mask: npt.NDArray[np.bool_]) -> str:
+    """sha256 of features and candidate sets, its first 16 digits.
+
+    >>> data_digest(np.zeros((2, 1)), np.eye(2, dtype=bool))
+    'b5f368063f9296ff'
+    """
+    digest = hashlib.sha256(f"{X.dtype}{X.shape}{mask.shape}".encode())
+    digest.update(np.ascontiguousarray(X).data)
+    digest.update(np.packbits(mask, axis=1).data)
+    return digest.hexdigest()[:16]
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 120 else f"{text[:117]}…"
+
+
+def _interval(task: Task) -> int:
+    epochs = getattr(task.estimator, "epochs", 1)
+    return max(1, epochs // REPORTS) if isinstance(epochs, int) else 1
+
+
+def _sampler(optuna: Any, seed: int) -> Any:
+    """TPE that takes the running trials of a batch for bad ones, so that a batch spreads."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        return optuna.samplers.TPESampler(seed=seed % 2**32, constant_liar=True)
+
+
+def _distribution(name: str, given: Any) -> Any:
+    distributions = import_optuna().distributions
+    if isinstance(given, distributions.BaseDistribution):
+        return given
+    if isinstance(given, Range) and given.integer:
+        return distributions.IntDistribution(int(given.low), int(given.high), log=given.log)
+    if isinstance(given, Range):
+        return distributions.FloatDistribution(given.low, given.high, log=given.log)
+    listed = isinstance(given, Sequence) and not isinstance(given, str)
+    if listed and len(given) and all(isinstance(value, PLAIN) for value in given):
+        return distributions.CategoricalDistribution(list(given))
+    raise InputError(
+        f"distributions[{name!r}]={given!r} must be a Range, a list of numbers, strings or None, "
+        "or a distribution of Optuna."
+    )
