@@ -144,7 +144,7 @@ def stop(*_: Any, **__: Any) -> None:
 
 def test_the_forecast_is_of_the_right_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """Time stands still but for 2 s a row: then the forecast must be the whole work."""
-    X, sets = many_classes()
+    _, sets = many_classes()
     clock = [0.0]
     monkeypatch.setattr(forecast.time, "perf_counter", lambda: clock[0])
 
@@ -153,10 +153,13 @@ def test_the_forecast_is_of_the_right_size(monkeypatch: pytest.MonkeyPatch) -> N
 
     mask = sets.mask
     rows = sum((mask[:, j] != mask[:, k]).sum() for j, k in combinations(range(12), 2))
-    found = forecast.forecast(mask, train, "linear", X.shape[1], 1)
+    found = forecast.forecast(mask, train, "linear", 1)
     assert found == pytest.approx(2.0 * (rows + 12 * 120))
-    assert forecast.forecast(mask, train, "linear", X.shape[1], 2) == pytest.approx(found / 2)
-    assert forecast.forecast(mask[:, :5], train, "linear", X.shape[1], 1) == 0.0
+    assert forecast.forecast(mask, train, "linear", 2) == pytest.approx(found / 2)
+    squares = sum((mask[:, j] != mask[:, k]).sum() ** 2 for j, k in combinations(range(12), 2))
+    exact = forecast.forecast(mask, train, "rbf", 1)
+    assert 2.0 * rows < exact < 2.0 * (squares + 12 * 120**2)
+    assert forecast.forecast(mask[:, :5], train, "linear", 1) == 0.0
 
 
 def test_progress_bars(capsys: pytest.CaptureFixture[str]) -> None:

@@ -26,24 +26,21 @@ FEW_PAIRS = 50
 
 
 def forecast(
-    mask: Mask, train: Callable[[Task], Machine], kernel: str, width: int, n_jobs: int | None
+    mask: Mask, train: Callable[[Task], Machine], kernel: str, n_jobs: int | None
 ) -> float:
     """Seconds that all pairwise and one-against-rest machines will take, about.
 
     Some pairs, from small to large, and one class are trained on at most `SAMPLE_ROWS` rows; time
-    is taken to grow with the number of rows, and for an exact kernel with its square and with the
-    width of the rows, to which the stack adds a column for each pair.
+    is taken to grow with the number of rows, for an exact kernel with its square.
     """
     sizes = pair_sizes(mask)
     if len(sizes) < FEW_PAIRS:
         return 0.0
-    exact = kernel == "rbf"
-    power = 2 if exact else 1
-    wider = (width + len(sizes)) / width if exact else 1.0
+    power = 2 if kernel == "rbf" else 1
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         a_pair = _rate(train, _some_pairs(mask, sizes), power)
-        a_class = _rate(train, [_few(_commonest(mask))], power) * wider
+        a_class = _rate(train, [_few(_commonest(mask))], power)
     work = a_pair * float((sizes.astype(np.float64) ** power).sum())
     work += a_class * mask.shape[1] * float(len(mask)) ** power
     return float(work / effective_n_jobs(n_jobs))

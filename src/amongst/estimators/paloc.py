@@ -109,7 +109,7 @@ class PALOCClassifier(PartialLabelClassifier):
         feature_map = fit_map(rows, self.kernel, self.gamma, self.n_components, seed)
         cost, pairs = check_cost(self.C, feature_map.kind), class_pairs(mask.shape[1])
         train = fit_machine(rows, feature_map, cost)
-        seconds = forecast(mask, train, feature_map.kind, rows.shape[1], self.n_jobs)
+        seconds = forecast(mask, train, feature_map.kind, self.n_jobs)
         warn_if_long(seconds, len(pairs), mask.shape[1], feature_map.kind, self.n_jobs)
         return fit_machines(
             rows,

@@ -1,0 +1,118 @@
+"""classical: the nine cells of the paper's Table 2 that need no network, beside the paper's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table as RichTable
+
+if TYPE_CHECKING:
+    from amongst.bench.plans import Request
+    from amongst.bench.tables import Entry
+
+__all__ = ["classical"]
+
+DATASETS = ("lost", "msrcv2", "birdsong")
+METHODS = ("ipal", "paloc", "plecoc")
+
+
+def classical(
+    datasets: Annotated[
+        str, typer.Option(help="Of lost, msrcv2, birdsong; separated by commas.")
+    ] = ",".join(DATASETS),
+    methods: Annotated[
+        str, typer.Option(help="Of ipal, paloc, plecoc; separated by commas.")
+    ] = ",".join(METHODS),
+    tune: Annotated[
+        bool,
+        typer.Option(
+            "--tune",
+            help="Choose settings in each fold by covering rate on a tenth of its training rows.",
+        ),
+    ] = False,
+    workers: Annotated[
+        int | None, typer.Option(help="Processes; one for each core unless told.")
+    ] = None,
+    store: Annotated[Path, typer.Option(help="File of results; a run goes on from it.")] = Path(
+        "classical.sqlite"
+    ),
+) -> None:
+    """Run IPAL, PALOC and PL-ECOC on Lost, MSRCv2 and BirdSong: 10 folds, the paper beside."""
+    from amongst.bench.execute import Options
+    from amongst.bench.session import run_request
+    from amongst.bench.store import Store
+    from amongst.bench.tables import collect
+
+    request = _request(_names(datasets), _names(methods), tune)
+    plan, _ = run_request(request, store, Options("local", "cpu", workers))
+    with Store(store, readonly=True) as kept:
+        table = collect(kept.records(curves=False), plan)
+    Console().print(_beside(entry for entry in table.entries.values() if entry.n))
+
+
+def _names(given: str) -> tuple[str, ...]:
+    return tuple(name.strip().lower() for name in given.split(",") if name.strip())
+
+
+def _request(datasets: tuple[str, ...], methods: tuple[str, ...], tune: bool) -> Request:
+    """All training rows of a fold are trained on, unless some are held out to choose settings."""
+    from amongst.bench.plans import Request
+    from amongst.checks import check_choice
+
+    for name in datasets:
+        check_choice("datasets", name, DATASETS)
+    for name in methods:
+        check_choice("methods", name, METHODS)
+    return Request(
+        "table2",
+        datasets=datasets,
+        methods=methods,
+        search="grid" if tune else "none",
+        criterion="covering",
+        protocol="default" if tune else "official",
+    )
+
+
+def _beside(entries: Iterable[Entry]) -> RichTable:
+    from amongst.bench.paper import dataset_title, method_title
+
+    shown = RichTable(
+        title="Accuracy in 10-fold cross-validation, %, mean ± standard deviation over the folds",
+        box=box.SIMPLE_HEAD,
+    )
+    shown.add_column("data")
+    shown.add_column("method")
+    for head in ("here", "paper", "difference"):
+        shown.add_column(head, justify="right", no_wrap=True)
+    shown.add_column("against one std of the paper")
+    for entry in entries:
+        shown.add_row(
+            dataset_title(entry.place.dataset), method_title(entry.place.method), *_cells(entry)
+        )
+    return shown
+
+
+def _cells(entry: Entry) -> tuple[str, str, str, str]:
+    published = entry.published
+    assert published is not None
+    unfinished = f" ({entry.n} of {entry.planned} folds)" if entry.n < entry.planned else ""
+    return (
+        f"{entry.mean:.2f} ± {entry.std:.2f}{unfinished}",
+        f"{published.mean:.2f} ± {published.std:.2f}",
+        f"{entry.difference:+.2f}",
+        _verdict(entry.difference, published.std),
+    )
+
+
+def _verdict(difference: float, std: float) -> str:
+    """Where a difference lies against one standard deviation.
+
+    >>> _verdict(5.0, 2.0), _verdict(-1.0, 2.0), _verdict(-3.0, 2.0)
+    ('above', 'within', 'below')
+    """
+    return "within" if abs(difference) <= std else "above" if difference > 0 else "below"
