@@ -136,20 +136,16 @@ class Search(PartialLabelClassifier):
 
 def cv_results(result: SearchResult) -> dict[str, Any]:
     """A result as scikit-learn's searches give it: arrays by name, one entry for each point."""
-    table, signed = result.table, result.signed
-    params = [
-        {name: row[name] for name in result.parameters if row[name] is not None}
-        for row in table.to_dict("records")
-    ]
-    order = np.where(table["state"] == "complete", signed, -np.inf)
-    order = np.where(np.isnan(order), -np.inf, order)
-    found: dict[str, Any] = {"params": params}
+    table, points, signed = result.table, result.points, result.signed
+    found: dict[str, Any] = {"params": [dict(point) for point in points]}
     for name in result.parameters:
+        absent = [name not in point for point in points]
         column = table[name].to_numpy(dtype=object)
-        found[f"param_{name}"] = np.ma.masked_array(column, mask=pd.isna(column))
+        found[f"param_{name}"] = np.ma.masked_array(column, mask=absent)
     others = [n for n in table.columns if n not in (*result.parameters, "state", "seconds")]
     found |= {f"mean_test_{name}": table[name].to_numpy(dtype=np.float64) for name in others}
     found["mean_test_score"] = signed
+    order = np.where((table["state"] == "complete") & np.isfinite(signed), signed, -np.inf)
     found["rank_test_score"] = np.array([1 + int((order > value).sum()) for value in order])
     found["mean_fit_time"] = table["seconds"].to_numpy(dtype=np.float64)
     return found

@@ -37,7 +37,7 @@ class LabelRates:
 def estimate_label_q(
     sets: Any,
     *,
-    uniform_weight: float = 0.3,
+    uniform_rows: float | None = None,
     tolerance: float = 1e-6,
     max_iterations: int = 1000,
 ) -> LabelRates:
@@ -48,13 +48,14 @@ def estimate_label_q(
     q_z = Σ_i ([z ∈ s_i] − r_iz) / Σ_i (1 − r_iz).
 
     Where sets are large they say little about which labels are frequent, and the likelihood alone
-    overfits; so `uniform_weight` · n rows of the uniform law (π_z = 1/K, and one rate
-    q = (mean |s| − 1)/(K − 1) for all labels) are added to those that were seen.
+    overfits; so 10 √n rows of the uniform law (π_z = 1/K, and one rate q = (mean |s| − 1)/(K − 1)
+    for all labels) are added to those that were seen. Their share vanishes as n grows.
 
     Parameters
     ----------
     sets : anything `as_candidates` takes.
-    uniform_weight : 0 for maximum likelihood.
+    uniform_rows : how many rows of the uniform law to add, 0 for maximum likelihood; None for
+        10 √n.
     tolerance : EM stops when nothing moves by more.
     max_iterations : at most.
 
@@ -64,11 +65,10 @@ def estimate_label_q(
     >>> q = np.array([0.6, 0.3, 0.1, 0.1])
     >>> Q = np.where(np.eye(4, dtype=bool), 1.0, q)
     >>> sets = class_dependent(np.arange(4).repeat(5000), Q, seed=0)
-    >>> estimate_label_q(sets, uniform_weight=0.0).rates.round(1)
+    >>> estimate_label_q(sets, uniform_rows=0).rates.round(1)
     array([0.6, 0.3, 0.1, 0.1])
     """
     candidates = as_candidates(sets)
-    check_number("uniform_weight", uniform_weight, low=0)
     check_number("tolerance", tolerance, low=0, open_low=True)
     check_integer("max_iterations", max_iterations, low=1)
     n, k = candidates.shape
@@ -76,7 +76,9 @@ def estimate_label_q(
         raise InputError(f"sets has {n} rows and {k} classes; one row and two classes are needed.")
     patterns, counts = _distinct(candidates.mask)
     common = float(np.clip((candidates.sizes.mean() - 1) / (k - 1), TINY, 1 - TINY))
-    added = uniform_weight * n
+    added = (
+        10 * n**0.5 if uniform_rows is None else check_number("uniform_rows", uniform_rows, low=0)
+    )
     prior, rates, moved, iterations = np.full(k, 1 / k), np.full(k, common), np.inf, 0
     while moved > tolerance and iterations < max_iterations:
         before = np.concatenate((prior, rates))

@@ -27,7 +27,8 @@ class SearchResult:
     ----------
     table : one row for each point: its settings, every criterion on the held-out candidate sets,
         ``state`` (complete, pruned or diverged), and ``seconds``.
-    parameters : the columns of `table` that are settings.
+    points : the settings of each row, by name.
+    parameters : the columns of `table` that are settings; None where a point has none of the name.
     criterion : the name of the column that decided.
     best_index : the row of `table` that it chose.
     best_params : that row's settings.
@@ -45,6 +46,7 @@ class SearchResult:
     """
 
     table: pd.DataFrame
+    points: tuple[Point, ...]
     parameters: tuple[str, ...]
     criterion: str
     best_index: int
@@ -93,13 +95,8 @@ def make_result(
 ) -> SearchResult:
     """Put points and outcomes side by side, and choose; of equals the first."""
     names = tuple(dict.fromkeys(name for point in points for name in point))
-    rows = []
-    for i, (point, outcome) in enumerate(zip(points, outcomes, strict=True)):
-        state = states[i] if states is not None else _state(outcome)
-        settings = {name: point.get(name) for name in names}
-        measured = {} if outcome is None else {**outcome.values, "seconds": outcome.seconds}
-        rows.append({**settings, **measured, "state": state})
-    table = pd.DataFrame(rows).astype(dict.fromkeys(names, object))
+    table = _table(points, names, outcomes)
+    table["state"] = [_state(outcome) for outcome in outcomes] if states is None else list(states)
     value = table.get(criterion, pd.Series(np.nan, index=table.index)).to_numpy(dtype=np.float64)
     eligible = _eligible(table, sign(criterion) * value)
     best = int(eligible.argmax())
@@ -108,7 +105,20 @@ def make_result(
             f"none of {len(points)} points could be judged: training diverged or was pruned at "
             "each. Try smaller learning rates, or scale the features."
         )
-    return SearchResult(table, names, criterion, best, dict(points[best]))
+    return SearchResult(table, tuple(points), names, criterion, best, dict(points[best]))
+
+
+def _table(
+    points: Sequence[Point], names: Sequence[str], outcomes: Sequence[Outcome | None]
+) -> pd.DataFrame:
+    settings = {
+        name: pd.Series([point.get(name) for point in points], dtype=object) for name in names
+    }
+    measured = [
+        {} if outcome is None else {**outcome.values, "seconds": outcome.seconds}
+        for outcome in outcomes
+    ]
+    return pd.DataFrame(settings).join(pd.DataFrame(measured))
 
 
 def _eligible(table: pd.DataFrame, signed: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -1,0 +1,73 @@
+"""Rates of labels by EM: against a loop written from the law, and against the truth."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from amongst.candidates import CandidateSets, class_dependent, uniform
+from amongst.errors import InputError
+from amongst.selection import estimate_label_q
+
+Array = npt.NDArray[np.float64]
+
+
+def slow_em(sets: CandidateSets, rounds: int) -> tuple[Array, Array]:
+    """P(s | y) written out, row by row."""
+    n, k = sets.shape
+    q, prior = np.full(k, (sets.sizes.mean() - 1) / (k - 1)), np.full(k, 1 / k)
+    for _ in range(rounds):
+        true, false = np.zeros(k), np.zeros(k)
+        for row in sets.mask:
+            joint = np.zeros(k)
+            for y in np.flatnonzero(row):
+                others = [q[z] if row[z] else 1 - q[z] for z in range(k) if z != y]
+                joint[y] = prior[y] * np.prod(others)
+            shares = joint / joint.sum()
+            true += shares
+            false += row - shares
+        prior, q = true / n, false / (n - true)
+    return q, prior
+
+
+def label_dependent(q: list[float], labels: npt.NDArray[np.int64], seed: int) -> CandidateSets:
+    k = len(q)
+    return class_dependent(labels, np.where(np.eye(k, dtype=bool), 1.0, q), seed=seed)
+
+
+def test_it_equals_the_loop_written_from_the_law() -> None:
+    labels = np.random.default_rng(0).choice(4, 80, p=[0.4, 0.3, 0.2, 0.1])
+    sets = label_dependent([0.5, 0.3, 0.2, 0.4], labels, seed=1)
+    q, prior = slow_em(sets, rounds=12)
+    found = estimate_label_q(sets, uniform_rows=0, tolerance=1e-300, max_iterations=12)
+    np.testing.assert_allclose(found.rates, q)
+    np.testing.assert_allclose(found.prior, prior)
+    assert found.iterations == 12
+
+
+def test_it_finds_rates_and_prior() -> None:
+    prior = np.array([0.5, 0.2, 0.2, 0.1])
+    labels = np.random.default_rng(0).choice(4, 50_000, p=prior)
+    q = [0.6, 0.3, 0.1, 0.2]
+    found = estimate_label_q(label_dependent(q, labels, seed=1), uniform_rows=0)
+    np.testing.assert_allclose(found.rates, q, atol=0.03)
+    np.testing.assert_allclose(found.prior, prior, atol=0.03)
+
+
+def test_the_uniform_rows_help_where_sets_are_large() -> None:
+    labels = np.random.default_rng(0).integers(0, 10, 1500)
+    sets = uniform(labels, 0.7, seed=0)
+    errors = [np.abs(estimate_label_q(sets, uniform_rows=r).rates - 0.7).max() for r in (0, None)]
+    assert errors[1] < 0.05 < errors[0]
+
+
+@pytest.mark.parametrize("sets", [["a", "b", "a"], ["a|b", "a|b"], ["a"]])
+def test_extremes_stay_finite(sets: list[str]) -> None:
+    if sets == ["a"]:
+        with pytest.raises(InputError, match="two classes"):
+            estimate_label_q(sets)
+        return
+    found = estimate_label_q(sets)
+    assert np.isfinite(found.rates).all()
+    assert found.prior.sum() == pytest.approx(1)
