@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -23,6 +24,9 @@ from amongst.models import seeded
 __all__ = ["Training", "Watch", "predict_scores", "run_epoch", "start", "train"]
 
 EVALUATION_BATCH = 4096
+
+Stepper = Callable[[Tensor], Tensor]
+"""Rows of a batch to (sum of losses, rows covered), shape (2,), after one optimiser step."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +78,7 @@ def train(
     watch: Sequence[Watch] = (),
     training: Training | None = None,
     on_epoch: Callable[[Training], None] | None = None,
+    stepper: Stepper | None = None,
 ) -> Training:
     """Train one model on candidate sets.
 
@@ -85,6 +90,8 @@ def train(
     watch : measured after every epoch.
     training : an earlier state to go on from.
     on_epoch : called after every epoch, e.g. to save a checkpoint or move a progress bar.
+    stepper : what to do with the rows of a batch in place of `step`, on the state `training`; e.g.
+        an `amongst.engine.graphs.GraphedStep`.
 
     Returns
     -------
@@ -109,7 +116,7 @@ def train(
     model.to(data.features.device)
     state = training or start(model, data, method, settings)
     while state.epoch < settings.epochs:
-        state.records.append(run_epoch(state, data, method, settings, watch))
+        state.records.append(run_epoch(state, data, method, settings, watch, stepper))
         state.epoch += 1
         if on_epoch is not None:
             on_epoch(state)
@@ -131,6 +138,7 @@ def run_epoch(
     method: Method,
     settings: Settings,
     watch: Sequence[Watch] = (),
+    stepper: Stepper | None = None,
 ) -> dict[str, float]:
     """One pass over the rows, in this epoch's order; returns the epoch's record."""
     began = time.perf_counter()
@@ -138,10 +146,11 @@ def run_epoch(
     for group in state.optimizer.param_groups:
         group["lr"] = lr
     state.model.train()
+    advance = stepper or partial(_step, state, data, method, settings)
     totals = torch.zeros(2, device=data.features.device, dtype=torch.float64)
     with seeded(_dropout_seed(settings, state.epoch), data.features.device):
         for rows in _batches(data, settings, state.epoch):
-            totals += step(state, data, rows, method, settings)
+            totals += advance(rows)
     if method.when == "epoch":
         _refresh_all(state, data, method, settings)
     loss, covering = (totals / len(data)).tolist()
@@ -174,6 +183,12 @@ def step(
         _refresh_rows(state, x, scores.detach(), inside, rows, method, settings)
         covered = inside.gather(-1, scores.argmax(-1, keepdim=True)).sum()
         return torch.stack((losses.detach().sum(), covered)).double()
+
+
+def _step(
+    state: Training, data: TrainingData, method: Method, settings: Settings, rows: Tensor
+) -> Tensor:
+    return step(state, data, rows, method, settings)
 
 
 @torch.no_grad()
@@ -227,8 +242,10 @@ def _refresh_rows(
 
 
 def _refresh_all(state: Training, data: TrainingData, method: Method, settings: Settings) -> None:
+    """In place: a captured graph reads the weights where they are."""
+    assert state.weights is not None
     scores = predict_scores(state.model, data.features, settings)
-    state.weights = method.update(scores, data.inside)
+    state.weights.copy_(method.update(scores, data.inside))
 
 
 def _batches(data: TrainingData, settings: Settings, epoch: int) -> Iterator[Tensor]:
