@@ -6,6 +6,8 @@ parameters and optimiser state stay float32.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,21 +31,26 @@ class Tiles:
     ----------
     forward, backward : (columns, inner step) of a layer's tile.
     weight : (rows, columns, inner step) of a weight's tile.
-    launches : Triton's num_warps and num_stages for each kernel.
+    launches : Triton's num_warps, num_stages and maxnreg for each kernel.
+    early : whether the backward kernel asks for the normalised activations before its product.
+    overlap : whether weights move while slopes go on to the layer below.
     """
 
     forward: tuple[int, int] = (64, 64)
-    backward: tuple[int, int] = (64, 64)
+    backward: tuple[int, int] = (32, 64)
     weight: tuple[int, int, int] = (64, 64, 64)
     launches: dict[str, dict[str, int]] = field(
         default_factory=lambda: {
             "gather": {"num_warps": 4},
-            "forward": {"num_warps": 8, "num_stages": 3},
-            "backward": {"num_warps": 8, "num_stages": 3},
-            "weight": {"num_warps": 4, "num_stages": 2},
+            "forward": {"num_warps": 8, "num_stages": 2, "maxnreg": 128},
+            "backward": {"num_warps": 8, "num_stages": 2},
+            "weight": {"num_warps": 8, "num_stages": 2},
             "head": {"num_warps": 4, "num_stages": 3},
+            "norm": {"num_warps": 4},
         }
     )
+    early: bool = False
+    overlap: bool = False
 
 
 class FusedStep:
@@ -67,7 +74,11 @@ class FusedStep:
         self.layers = [self._empty(self.dtype, width) for width in sizes[:-1]]
         self.normals = [self._empty(self.dtype, width) for width in sizes[1:-1]]
         self.slopes = [self._empty(self.dtype, width).zero_() for width in sizes[1:]]
-        self.spreads = [cohort.totals.new_empty(m, w, dtype=torch.float32) for w in sizes[1:-1]]
+        self.columns = [
+            torch.zeros(4, m, width, device=cohort.device) for width in sizes[1:-1]
+        ]  # of each layer: mean, variance, and the slopes of scale and of shift
+        overlap = self.tiles.overlap and cohort.device.type == "cuda"
+        self.side = torch.cuda.Stream() if overlap else None  # type: ignore[no-untyped-call]
         self.scores = self._empty(torch.float32, sizes[-1]).zero_()
         self.rows = torch.zeros(m, self.capacity, dtype=torch.int32, device=cohort.device)
         self.index = torch.zeros_like(self.rows)
@@ -102,10 +113,10 @@ class FusedStep:
             self.layers[0],
             cohort.n_rows,
             columns,
-            self.network.sizes[0],
             size,
             self.capacity,
             cohort.batch_size,
+            WIDTH=self.network.sizes[0],
             HAS_SUBSET=cohort.subset is not None,
             HAS_SHIFT=self.shift is not None,
             HAS_SCALE=self.scale is not None,
@@ -126,10 +137,10 @@ class FusedStep:
             self.network.parameters[-1],
             self.scores,
             first,
-            size,
-            self.capacity,
-            fan_in,
-            fan_out,
+            BATCH=size,
+            CAPACITY=self.capacity,
+            FAN_IN=fan_in,
+            FAN_OUT=fan_out,
             PRECISION=self.precision,
             BLOCK_B=64,
             BLOCK_N=_power(fan_out),
@@ -139,14 +150,30 @@ class FusedStep:
 
     def backward(self, size: int) -> None:
         """From the slopes of the scores to new parameters, layer by layer."""
+        everyone = 0, len(self.cohort)
         for layer in reversed(range(self.network.n_hidden)):
             self._backward_layer(layer, size)
-            self._update_weight(layer + 1, size)
+            with self._beside():
+                self._update_weight(layer + 1, size)
+                self._update_norm(layer, size, *everyone, move=True)
         self._update_weight(0, size)
+        if self.side is not None:
+            torch.cuda.current_stream().wait_stream(self.side)
+
+    @contextmanager
+    def _beside(self) -> Iterator[None]:
+        """What is launched inside may run beside what follows."""
+        if self.side is None:
+            yield
+            return
+        self.side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self.side):
+            yield
 
     def _forward_layer(self, layer: int, size: int, first: int, last: int) -> None:
         network, (columns, inner) = self.network, self.tiles.forward
         fan_in, fan_out = network.sizes[layer : layer + 2]
+        means, variances, _, _ = self.columns[layer]
         kernels.forward_layer[(-(-fan_out // columns), last - first)](
             self.layers[layer],
             self.copies[3 * layer],
@@ -154,17 +181,14 @@ class FusedStep:
             network.parameters[3 * layer + 2],
             self.layers[layer + 1],
             self.normals[layer],
-            self.spreads[layer],
-            network.buffers[2 * layer],
-            network.buffers[2 * layer + 1],
-            self.cohort.alive,
+            means,
+            variances,
             first,
-            size,
-            self.capacity,
-            fan_in,
-            fan_out,
-            network.momentum,
             network.eps,
+            BATCH=size,
+            CAPACITY=self.capacity,
+            FAN_IN=fan_in,
+            FAN_OUT=fan_out,
             PRECISION=self.precision,
             BLOCK_B=_power(size),
             BLOCK_N=columns,
@@ -176,26 +200,52 @@ class FusedStep:
         """Slopes of hidden layer `layer` from those of the next."""
         network, (columns, inner) = self.network, self.tiles.backward
         fan_in, fan_out = network.sizes[layer + 1 : layer + 3]
-        scale, shift = 3 * layer + 1, 3 * layer + 2
+        _, variances, to_scale, to_shift = self.columns[layer]
         kernels.backward_layer[(-(-fan_in // columns), len(self.cohort))](
             self.slopes[layer + 1],
             self.copies[3 * layer + 3],
             self.normals[layer],
-            self.spreads[layer],
+            variances,
+            network.parameters[3 * layer + 1],
+            network.parameters[3 * layer + 2],
             self.slopes[layer],
-            *self._state(scale),
-            *self._state(shift),
-            *self._schedule(),
-            size,
-            self.capacity,
-            fan_in,
-            fan_out,
-            HAS_ADAM=self._has_adam,
+            to_scale,
+            to_shift,
+            network.eps,
+            BATCH=size,
+            CAPACITY=self.capacity,
+            FAN_IN=fan_in,
+            FAN_OUT=fan_out,
             PRECISION=self.precision,
+            EARLY=self.tiles.early,
             BLOCK_B=_power(size),
             BLOCK_N=columns,
             BLOCK_K=min(inner, _power(fan_out)),
             **self.tiles.launches["backward"],
+        )
+
+    def _update_norm(self, layer: int, size: int, first: int, last: int, *, move: bool) -> None:
+        """Running statistics of these members, and the optimiser's step on scale and shift."""
+        network = self.network
+        means, variances, to_scale, to_shift = self.columns[layer]
+        kernels.update_norm[(last - first,)](
+            means,
+            variances,
+            network.buffers[2 * layer],
+            network.buffers[2 * layer + 1],
+            to_scale,
+            to_shift,
+            *self._state(3 * layer + 1),
+            *self._state(3 * layer + 2),
+            *self._schedule(),
+            first,
+            network.momentum,
+            BATCH=size,
+            WIDTH=network.sizes[layer + 1],
+            HAS_ADAM=self._has_adam,
+            MOVE=move,
+            BLOCK=_power(network.sizes[layer + 1]),
+            **self.tiles.launches["norm"],
         )
 
     def _update_weight(self, layer: int, size: int) -> None:
@@ -211,10 +261,10 @@ class FusedStep:
             self.copies[3 * layer],
             *self._state(3 * layer + 1),
             *self._schedule(),
-            size,
-            self.capacity,
-            fan_in,
-            fan_out,
+            BATCH=size,
+            CAPACITY=self.capacity,
+            FAN_IN=fan_in,
+            FAN_OUT=fan_out,
             HAS_ADAM=self._has_adam,
             HAS_BIAS=is_head,
             HAS_COPY=self.dtype != torch.float32,
@@ -247,6 +297,9 @@ class FusedStep:
         cohort, second = self.cohort, self.cohort.second_pass
         if second is not None:
             self.forward(size, second)
+            first, last, _ = second.indices(len(cohort))
+            for layer in range(self.network.n_hidden):
+                self._update_norm(layer, size, first, last, move=False)
         self.network.buffers[-1].add_(cohort.alive)
         if second is not None:
             self.network.buffers[-1][second] += cohort.alive[second]

@@ -13,9 +13,9 @@ Only imported where Triton is installed.
 import triton
 import triton.language as tl
 
-from amongst.engine.population.update_kernels import optimizer_step
+from amongst.engine.population.update_kernels import optimizer_step, read_state
 
-__all__ = ["backward_layer", "forward_layer", "gather_rows", "head_scores"]
+__all__ = ["backward_layer", "forward_layer", "gather_rows", "head_scores", "update_norm"]
 
 
 @triton.jit
@@ -31,10 +31,10 @@ def gather_rows(
     out,
     n_rows,
     n_columns,
-    width,
     batch,
     capacity,
     stride,
+    WIDTH: tl.constexpr,
     HAS_SUBSET: tl.constexpr,
     HAS_SHIFT: tl.constexpr,
     HAS_SCALE: tl.constexpr,
@@ -52,7 +52,7 @@ def gather_rows(
         index = tl.load(subset + m * n_rows + row, mask=used, other=0)
     tl.store(rows_out + m * capacity + r, row.to(tl.int32), mask=used)
     tl.store(index_out + m * capacity + r, index.to(tl.int32), mask=used)
-    for start in range(0, width, BLOCK_D):
+    for start in range(0, WIDTH, BLOCK_D):
         d = start + tl.arange(0, BLOCK_D)
         real = used[:, None] & (d < n_columns)[None, :]
         x = tl.load(values + index[:, None] * n_columns + d[None, :], mask=real, other=0)
@@ -62,27 +62,35 @@ def gather_rows(
         if HAS_SCALE:
             x = x / tl.load(scale + d, mask=d < n_columns, other=1.0)[None, :]
         x = tl.where(real, x, 0.0)
-        place = (m * capacity + r)[:, None] * width + d[None, :]
-        tl.store(out + place, x.to(out.dtype.element_ty), mask=used[:, None] & (d < width)[None, :])
+        place = (m * capacity + r)[:, None] * WIDTH + d[None, :]
+        tl.store(out + place, x.to(out.dtype.element_ty), mask=used[:, None] & (d < WIDTH)[None, :])
 
 
 @triton.jit
 def _product(
-    x, w, rows, columns, batch, fan_in, fan_out, PRECISION: tl.constexpr, BLOCK_K: tl.constexpr
+    x,
+    w,
+    rows,
+    columns,
+    BATCH: tl.constexpr,
+    FAN_IN: tl.constexpr,
+    FAN_OUT: tl.constexpr,
+    PRECISION: tl.constexpr,
+    BLOCK_K: tl.constexpr,
 ):
-    """Σ_k x[row, k] w[k, column] over one member's x (rows × fan_in) and w (fan_in × fan_out)."""
+    """Σ_k x[row, k] w[k, column] over one member's x (rows × FAN_IN) and w (FAN_IN × FAN_OUT)."""
     k = tl.arange(0, BLOCK_K)
     total = tl.zeros((rows.shape[0], columns.shape[0]), dtype=tl.float32)
-    for start in range(0, fan_in, BLOCK_K):
+    for start in range(0, FAN_IN, BLOCK_K):
         inner = start + k
         a = tl.load(
-            x + rows[:, None] * fan_in + inner[None, :],
-            mask=(rows < batch)[:, None] & (inner < fan_in)[None, :],
+            x + rows[:, None] * FAN_IN + inner[None, :],
+            mask=(rows < BATCH)[:, None] & (inner < FAN_IN)[None, :],
             other=0.0,
         )
         b = tl.load(
-            w + inner[:, None] * fan_out + columns[None, :],
-            mask=(inner < fan_in)[:, None] & (columns < fan_out)[None, :],
+            w + inner[:, None] * FAN_OUT + columns[None, :],
+            mask=(inner < FAN_IN)[:, None] & (columns < FAN_OUT)[None, :],
             other=0.0,
         )
         total = tl.dot(a, b, total, input_precision=PRECISION)
@@ -97,60 +105,51 @@ def forward_layer(
     shift,
     active,
     normal,
-    spread,
-    running_mean,
-    running_var,
-    alive,
+    means,
+    variances,
     first,
-    batch,
-    capacity,
-    fan_in,
-    fan_out,
-    momentum,
     eps,
+    BATCH: tl.constexpr,
+    CAPACITY: tl.constexpr,
+    FAN_IN: tl.constexpr,
+    FAN_OUT: tl.constexpr,
     PRECISION: tl.constexpr,
     BLOCK_B: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ):
-    """Product, batch norm with the batch's statistics, ReLU; the running statistics follow."""
+    """Product, batch norm with the batch's statistics, ReLU."""
     m = (first + tl.program_id(1)).to(tl.int64)
     r = tl.arange(0, BLOCK_B)
     c = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
-    used, real = r < batch, c < fan_out
+    used, real = r < BATCH, c < FAN_OUT
+    v = m * FAN_OUT + c
     h = _product(
-        x + m * capacity * fan_in,
-        w + m * fan_in * fan_out,
+        x + m * CAPACITY * FAN_IN,
+        w + m * FAN_IN * FAN_OUT,
         r,
         c,
-        batch,
-        fan_in,
-        fan_out,
+        BATCH,
+        FAN_IN,
+        FAN_OUT,
         PRECISION,
         BLOCK_K,
     )
-    mean = tl.sum(h, 0) / batch
+    mean = tl.sum(h, 0) / BATCH
     h = tl.where(used[:, None], h - mean[None, :], 0.0)
-    variance = tl.sum(h * h, 0) / batch
-    rstd = 1.0 / tl.sqrt(variance + eps)
-    h = h * rstd[None, :]
-    v = m * fan_out + c
+    variance = tl.sum(h * h, 0) / BATCH
+    tl.store(means + v, mean, mask=real)
+    tl.store(variances + v, variance, mask=real)
+    h = h * (1.0 / tl.sqrt(variance + eps))[None, :]
+    here = m * CAPACITY * FAN_OUT
+    place = r[:, None] * FAN_OUT + c[None, :]
+    inside = used[:, None] & real[None, :]
+    tl.store((normal + here) + place, h.to(normal.dtype.element_ty), mask=inside)
     g = tl.load(scale + v, mask=real, other=0.0)
     b = tl.load(shift + v, mask=real, other=0.0)
     y = h * g[None, :] + b[None, :]
     y = tl.where(y < 0, 0.0, y)
-    place = r[:, None] * fan_out + c[None, :]
-    here = m * capacity * fan_out
-    inside = used[:, None] & real[None, :]
-    tl.store(normal + here + place, h.to(normal.dtype.element_ty), mask=inside)
-    tl.store(active + here + place, y.to(active.dtype.element_ty), mask=inside)
-    tl.store(spread + v, rstd, mask=real)
-    keep = real & (tl.load(alive + m) != 0) & (variance < float("inf"))
-    unbiased = variance * (batch / tl.maximum(batch - 1, 1))
-    old = tl.load(running_mean + v, mask=keep, other=0.0)
-    tl.store(running_mean + v, old * (1 - momentum) + mean * momentum, mask=keep)
-    old = tl.load(running_var + v, mask=keep, other=0.0)
-    tl.store(running_var + v, old * (1 - momentum) + unbiased * momentum, mask=keep)
+    tl.store((active + here) + place, y.to(active.dtype.element_ty), mask=inside)
 
 
 @triton.jit
@@ -160,10 +159,10 @@ def head_scores(
     bias,
     scores,
     first,
-    batch,
-    capacity,
-    fan_in,
-    fan_out,
+    BATCH: tl.constexpr,
+    CAPACITY: tl.constexpr,
+    FAN_IN: tl.constexpr,
+    FAN_OUT: tl.constexpr,
     PRECISION: tl.constexpr,
     BLOCK_B: tl.constexpr,
     BLOCK_N: tl.constexpr,
@@ -174,19 +173,20 @@ def head_scores(
     r = tl.program_id(0) * BLOCK_B + tl.arange(0, BLOCK_B)
     c = tl.arange(0, BLOCK_N)
     total = _product(
-        x + m * capacity * fan_in,
-        w + m * fan_in * fan_out,
+        x + m * CAPACITY * FAN_IN,
+        w + m * FAN_IN * FAN_OUT,
         r,
         c,
-        batch,
-        fan_in,
-        fan_out,
+        BATCH,
+        FAN_IN,
+        FAN_OUT,
         PRECISION,
         BLOCK_K,
     )
-    total += tl.load(bias + m * fan_out + c, mask=c < fan_out, other=0.0)[None, :]
-    place = (m * capacity + r)[:, None] * fan_out + c[None, :]
-    tl.store(scores + place, total, mask=(r < batch)[:, None] & (c < fan_out)[None, :])
+    total += tl.load(bias + m * FAN_OUT + c, mask=c < FAN_OUT, other=0.0)[None, :]
+    place = r[:, None] * FAN_OUT + c[None, :]
+    inside = (r < BATCH)[:, None] & (c < FAN_OUT)[None, :]
+    tl.store((scores + m * CAPACITY * FAN_OUT) + place, total, mask=inside)
 
 
 @triton.jit
@@ -194,8 +194,77 @@ def backward_layer(
     slopes,
     w,
     normal,
-    spread,
+    variances,
+    scale,
+    shift,
     out,
+    to_scale,
+    to_shift,
+    eps,
+    BATCH: tl.constexpr,
+    CAPACITY: tl.constexpr,
+    FAN_IN: tl.constexpr,
+    FAN_OUT: tl.constexpr,
+    PRECISION: tl.constexpr,
+    EARLY: tl.constexpr,
+    BLOCK_B: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+):
+    """Slopes of a layer's output through its weight, ReLU and batch norm.
+
+    `w` (FAN_IN × FAN_OUT) leads from this layer, of width FAN_IN, to the next.
+    """
+    m = tl.program_id(1).to(tl.int64)
+    r = tl.arange(0, BLOCK_B)
+    c = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    k = tl.arange(0, BLOCK_K)
+    used, real = r < BATCH, c < FAN_IN
+    v = m * FAN_IN + c
+    here = m * CAPACITY * FAN_IN
+    place = r[:, None] * FAN_IN + c[None, :]
+    inside = used[:, None] & real[None, :]
+    if EARLY:
+        h = tl.load((normal + here) + place, mask=inside, other=0.0)
+    total = tl.zeros((BLOCK_B, BLOCK_N), dtype=tl.float32)
+    source = slopes + m * CAPACITY * FAN_OUT
+    weight = w + m * FAN_IN * FAN_OUT
+    for start in range(0, FAN_OUT, BLOCK_K):
+        inner = start + k
+        left = tl.load(
+            source + r[:, None] * FAN_OUT + inner[None, :],
+            mask=used[:, None] & (inner < FAN_OUT)[None, :],
+            other=0.0,
+        )
+        right = tl.load(
+            weight + c[None, :] * FAN_OUT + inner[:, None],
+            mask=(inner < FAN_OUT)[:, None] & real[None, :],
+            other=0.0,
+        )
+        total = tl.dot(left, right, total, input_precision=PRECISION)
+    if not EARLY:
+        h = tl.load((normal + here) + place, mask=inside, other=0.0)
+    h = h.to(tl.float32)
+    g = tl.load(scale + v, mask=real, other=0.0)
+    b = tl.load(shift + v, mask=real, other=0.0)
+    total = tl.where(inside & (h * g[None, :] + b[None, :] > 0), total, 0.0)
+    sums, products = tl.sum(total, 0), tl.sum(total * h, 0)
+    tl.store(to_shift + v, sums, mask=real)
+    tl.store(to_scale + v, products, mask=real)
+    total -= (sums[None, :] + h * products[None, :]) * (1.0 / BATCH)
+    variance = tl.load(variances + v, mask=real, other=1.0)
+    total *= (g / tl.sqrt(variance + eps))[None, :]
+    tl.store((out + here) + place, total.to(out.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def update_norm(
+    means,
+    variances,
+    running_mean,
+    running_var,
+    to_scale,
+    to_shift,
     scale,
     scale_trace,
     scale_square,
@@ -209,86 +278,62 @@ def backward_layer(
     corrections,
     tick,
     n_sgd,
-    batch,
-    capacity,
-    fan_in,
-    fan_out,
+    first,
+    pace,
+    BATCH: tl.constexpr,
+    WIDTH: tl.constexpr,
     HAS_ADAM: tl.constexpr,
-    PRECISION: tl.constexpr,
-    BLOCK_B: tl.constexpr,
-    BLOCK_N: tl.constexpr,
-    BLOCK_K: tl.constexpr,
+    MOVE: tl.constexpr,
+    BLOCK: tl.constexpr,
 ):
-    """Slopes of a layer's output through its weight, ReLU and batch norm; scale and shift move.
-
-    `w` (fan_in × fan_out) leads from this layer, of width fan_in, to the next.
-    """
-    m = tl.program_id(1).to(tl.int64)
-    r = tl.arange(0, BLOCK_B)
-    c = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
-    k = tl.arange(0, BLOCK_K)
-    used, real = r < batch, c < fan_in
-    total = tl.zeros((BLOCK_B, BLOCK_N), dtype=tl.float32)
-    source = slopes + m * capacity * fan_out
-    weight = w + m * fan_in * fan_out
-    for start in range(0, fan_out, BLOCK_K):
-        inner = start + k
-        a = tl.load(
-            source + r[:, None] * fan_out + inner[None, :],
-            mask=used[:, None] & (inner < fan_out)[None, :],
-            other=0.0,
+    """Batch norm's running statistics follow the batch's; with MOVE its scale and shift move."""
+    m = (first + tl.program_id(0)).to(tl.int64)
+    c = tl.arange(0, BLOCK)
+    v = m * WIDTH + c
+    keep = (c < WIDTH) & (tl.load(alive + m) != 0)
+    mean = tl.load(means + v, mask=keep, other=0.0)
+    unbiased = tl.load(variances + v, mask=keep, other=0.0) * (BATCH / max(BATCH - 1, 1))
+    old = tl.load(running_mean + v, mask=keep, other=0.0)
+    tl.store(running_mean + v, old * (1 - pace) + mean * pace, mask=keep)
+    old = tl.load(running_var + v, mask=keep, other=0.0)
+    tl.store(running_var + v, old * (1 - pace) + unbiased * pace, mask=keep)
+    if MOVE:
+        there = n_sgd * WIDTH
+        old, memory = read_state(scale, scale_trace, v, keep)
+        optimizer_step(
+            scale,
+            scale_trace,
+            scale_square - there,
+            old,
+            memory,
+            tl.load(to_scale + v, mask=keep, other=0.0),
+            v,
+            keep,
+            m,
+            n_sgd,
+            lr,
+            weight_decay,
+            momentum,
+            corrections,
+            tick,
+            HAS_ADAM,
         )
-        b = tl.load(
-            weight + c[None, :] * fan_out + inner[:, None],
-            mask=(inner < fan_out)[:, None] & real[None, :],
-            other=0.0,
+        old, memory = read_state(shift, shift_trace, v, keep)
+        optimizer_step(
+            shift,
+            shift_trace,
+            shift_square - there,
+            old,
+            memory,
+            tl.load(to_shift + v, mask=keep, other=0.0),
+            v,
+            keep,
+            m,
+            n_sgd,
+            lr,
+            weight_decay,
+            momentum,
+            corrections,
+            tick,
+            HAS_ADAM,
         )
-        total = tl.dot(a, b, total, input_precision=PRECISION)
-    v = m * fan_in + c
-    place = r[:, None] * fan_in + c[None, :]
-    here = m * capacity * fan_in
-    inside = used[:, None] & real[None, :]
-    g = tl.load(scale + v, mask=real, other=0.0)
-    b = tl.load(shift + v, mask=real, other=0.0)
-    h = tl.load(normal + here + place, mask=inside, other=0.0).to(tl.float32)
-    total = tl.where(inside & (h * g[None, :] + b[None, :] > 0), total, 0.0)
-    to_shift = tl.sum(total, 0)
-    to_scale = tl.sum(total * h, 0)
-    total -= (to_shift[None, :] + h * to_scale[None, :]) / batch
-    total *= (g * tl.load(spread + v, mask=real, other=0.0))[None, :]
-    tl.store(out + here + place, total.to(out.dtype.element_ty), mask=inside)
-    keep = real & (tl.load(alive + m) != 0)
-    optimizer_step(
-        scale,
-        scale_trace,
-        scale_square,
-        c,
-        keep,
-        to_scale,
-        m,
-        fan_in,
-        n_sgd,
-        lr,
-        weight_decay,
-        momentum,
-        corrections,
-        tick,
-        HAS_ADAM,
-    )
-    optimizer_step(
-        shift,
-        shift_trace,
-        shift_square,
-        c,
-        keep,
-        to_shift,
-        m,
-        fan_in,
-        n_sgd,
-        lr,
-        weight_decay,
-        momentum,
-        corrections,
-        tick,
-        HAS_ADAM,
-    )

@@ -8,7 +8,14 @@ Only imported where Triton is installed.
 import triton
 import triton.language as tl
 
-__all__ = ["optimizer_step", "update_weight"]
+__all__ = ["optimizer_step", "read_state", "update_weight"]
+
+
+@triton.jit
+def read_state(parameter, trace, place, mask):
+    """Values and traces of some entries; asked for early, they are there when they are needed."""
+    old = tl.load(parameter + place, mask=mask, other=0.0, eviction_policy="evict_first")
+    return old, tl.load(trace + place, mask=mask, other=0.0, eviction_policy="evict_first")
 
 
 @triton.jit
@@ -16,11 +23,12 @@ def optimizer_step(
     parameter,
     trace,
     square,
+    old,
+    memory,
+    gradient,
     place,
     mask,
-    gradient,
     m,
-    size,
     n_sgd,
     lr,
     weight_decay,
@@ -31,20 +39,15 @@ def optimizer_step(
 ):
     """The optimiser's step on some entries of member m; returns their new values.
 
-    `size` is the number of entries of a member, and `place` those that are meant. Second moments
-    exist from member n_sgd on only.
+    `parameter` and `trace` point to the member, `place` says which entries, `old` and `memory` are
+    what `read_state` found there. `square` points to the first member with Adam, of number n_sgd.
     """
-    parameter += m * size
-    trace += m * size
     rate = tl.load(lr + m)
-    old = tl.load(parameter + place, mask=mask, other=0.0)
-    memory = tl.load(trace + place, mask=mask, other=0.0)
     gradient += old * tl.load(weight_decay + m)
     if HAS_ADAM:
         if m >= n_sgd:
             step = tl.load(tick)
             first = memory + (gradient - memory) * 0.1
-            square += (m - n_sgd) * size
             second = tl.load(square + place, mask=mask, other=0.0) * 0.999
             second += gradient * gradient * 0.001
             tl.store(square + place, second, mask=mask)
@@ -56,8 +59,8 @@ def optimizer_step(
     else:
         first = memory * tl.load(momentum + m) + gradient
         new = old - rate * first
-    tl.store(trace + place, first, mask=mask)
-    tl.store(parameter + place, new, mask=mask)
+    tl.store(trace + place, first, mask=mask, eviction_policy="evict_first")
+    tl.store(parameter + place, new, mask=mask, eviction_policy="evict_first")
     return new
 
 
@@ -79,10 +82,10 @@ def update_weight(
     corrections,
     tick,
     n_sgd,
-    batch,
-    capacity,
-    fan_in,
-    fan_out,
+    BATCH: tl.constexpr,
+    CAPACITY: tl.constexpr,
+    FAN_IN: tl.constexpr,
+    FAN_OUT: tl.constexpr,
     HAS_ADAM: tl.constexpr,
     HAS_BIAS: tl.constexpr,
     HAS_COPY: tl.constexpr,
@@ -91,43 +94,54 @@ def update_weight(
     BLOCK_N: tl.constexpr,
     BLOCK_R: tl.constexpr,
 ):
-    """A tile of xᵀ slopes, and at once the optimiser's step on that tile of the weight."""
+    """A tile of xᵀ slopes, and at once the optimiser's step on that tile of the weight.
+
+    The tile is flattened before the step: in its own layout each of the five arrays would take a
+    detour through shared memory, flattened only the tile does.
+    """
     m = tl.program_id(1).to(tl.int64)
-    tiles = tl.cdiv(fan_out, BLOCK_N)
-    i = tl.program_id(0) // tiles * BLOCK_I + tl.arange(0, BLOCK_I)
-    c = tl.program_id(0) % tiles * BLOCK_N + tl.arange(0, BLOCK_N)
-    r = tl.arange(0, BLOCK_R)
+    TILES: tl.constexpr = (FAN_OUT + BLOCK_N - 1) // BLOCK_N
+    SIZE: tl.constexpr = FAN_IN * FAN_OUT
+    top = tl.program_id(0) // TILES * BLOCK_I
+    edge = tl.program_id(0) % TILES * BLOCK_N
+    i, c, r = top + tl.arange(0, BLOCK_I), edge + tl.arange(0, BLOCK_N), tl.arange(0, BLOCK_R)
     total = tl.zeros((BLOCK_I, BLOCK_N), dtype=tl.float32)
     to_bias = tl.zeros((BLOCK_N,), dtype=tl.float32)
-    left = x + m * capacity * fan_in
-    right = slopes + m * capacity * fan_out
-    for start in range(0, batch, BLOCK_R):
+    left = x + m * CAPACITY * FAN_IN
+    right = slopes + m * CAPACITY * FAN_OUT
+    for start in range(0, BATCH, BLOCK_R):
         row = start + r
         a = tl.load(
-            left + row[None, :] * fan_in + i[:, None],
-            mask=(row < batch)[None, :] & (i < fan_in)[:, None],
+            left + row[None, :] * FAN_IN + i[:, None],
+            mask=(row < BATCH)[None, :] & (i < FAN_IN)[:, None],
             other=0.0,
         )
         b = tl.load(
-            right + row[:, None] * fan_out + c[None, :],
-            mask=(row < batch)[:, None] & (c < fan_out)[None, :],
+            right + row[:, None] * FAN_OUT + c[None, :],
+            mask=(row < BATCH)[:, None] & (c < FAN_OUT)[None, :],
             other=0.0,
         )
         total = tl.dot(a, b, total, input_precision=PRECISION)
         if HAS_BIAS:
             to_bias += tl.sum(b.to(tl.float32), 0)
     live = tl.load(alive + m) != 0
-    place = i[:, None] * fan_out + c[None, :]
-    keep = (i < fan_in)[:, None] & (c < fan_out)[None, :] & live
+    total = tl.reshape(total, (BLOCK_I * BLOCK_N,))
+    flat = tl.arange(0, BLOCK_I * BLOCK_N)
+    row, column = top + flat // BLOCK_N, edge + flat % BLOCK_N
+    place = row * FAN_OUT + column
+    keep = (row < FAN_IN) & (column < FAN_OUT) & live
+    here, memories = weight + m * SIZE, trace + m * SIZE
+    old, memory = read_state(here, memories, place, keep)
     new = optimizer_step(
-        weight,
-        trace,
-        square,
+        here,
+        memories,
+        square + (m - n_sgd) * SIZE,
+        old,
+        memory,
+        total,
         place,
         keep,
-        total,
         m,
-        fan_in * fan_out,
         n_sgd,
         lr,
         weight_decay,
@@ -137,18 +151,23 @@ def update_weight(
         HAS_ADAM,
     )
     if HAS_COPY:
-        tl.store(copy + m * fan_in * fan_out + place, new.to(copy.dtype.element_ty), mask=keep)
+        spot = (copy + m * SIZE) + tl.max_contiguous(place, 4)
+        tl.store(spot, new.to(copy.dtype.element_ty), mask=keep, eviction_policy="evict_first")
     if HAS_BIAS:  # noqa: SIM102 - decided at compile time, unlike the next
-        if tl.program_id(0) < tiles:
+        if tl.program_id(0) < TILES:
+            own, own_trace = bias + m * FAN_OUT, bias_trace + m * FAN_OUT
+            used = (c < FAN_OUT) & live
+            value, before = read_state(own, own_trace, c, used)
             optimizer_step(
-                bias,
-                bias_trace,
-                bias_square,
-                c,
-                (c < fan_out) & live,
+                own,
+                own_trace,
+                bias_square + (m - n_sgd) * FAN_OUT,
+                value,
+                before,
                 to_bias,
+                c,
+                used,
                 m,
-                fan_out,
                 n_sgd,
                 lr,
                 weight_decay,
