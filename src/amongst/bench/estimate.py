@@ -38,7 +38,7 @@ RATES: Mapping[tuple[str, str], Rate] = {
     ("cpu", "convnet"): Rate(5e-3, 8e10),
     ("cuda", "mlp"): Rate(2.4e-3, 5e12),
     ("cuda", "linear"): Rate(1.2e-3, 2e12),
-    ("cuda", "convnet"): Rate(3e-3, 1.3e14),
+    ("cuda", "convnet"): Rate(1e-4, 2.5e14),
     ("population", "mlp"): Rate(1.0e-6, 8.3e13),
     ("population", "linear"): Rate(1.0e-6, 1e13),
 }
