@@ -192,6 +192,11 @@ def test_each_fold_chooses_for_itself() -> None:
     assert [(r.trial.fold, r.trial.settings["lr"]) for r in choice.records] == [(0, 0.1), (1, 0.01)]
 
 
+def test_of_a_risk_the_lowest_is_best() -> None:
+    pair = [Record(record(lr, 0, 0.5).trial, {"risk_val": lr}) for lr in (0.1, 0.2)]
+    assert choose(pair, "risk_val").settings["lr"] == 0.1
+
+
 def test_the_oracle_is_marked_and_nothing_to_choose_is_refused() -> None:
     pair = [
         Record(record(lr, 0, 0.5).trial, {"accuracy_val": value}) for lr, value in ((1, 1), (2, 2))

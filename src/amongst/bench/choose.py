@@ -1,4 +1,4 @@
-"""Which setting of a grid a cell reports: the one with the highest mean criterion."""
+"""Which setting of a grid a cell reports: the one with the best mean criterion."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Choice:
     settings : of the records; in cross-validation those of the first fold.
     records : one for each seed or fold, in that order.
     criterion : name of the metric that decided; the empty string if there was nothing to decide.
-    value : its mean over the records.
+    value : its mean over the records; a risk with the opposite sign.
     considered : how many settings there were.
     """
 
@@ -38,7 +38,9 @@ class Choice:
 
 
 def choose(records: Iterable[Record], criterion: str) -> Choice:
-    """Take the setting with the highest mean criterion over seeds; diverged runs count as −∞.
+    """Take the setting with the best mean criterion over seeds; one that diverged loses.
+
+    The best is the highest, except for a risk, where it is the lowest.
 
     With folds, each fold takes its own: its held-out rows are training rows of that fold, so that
     no setting is chosen with the help of rows it is then tested on. A setting that lacks a seed
@@ -88,10 +90,12 @@ def _choose(records: Sequence[Record], criterion: str) -> Choice:
 
 
 def _mean(records: Iterable[Record], criterion: str) -> float:
-    values = [record.metrics.get(criterion, -math.inf) for record in records]
+    """Higher is better: a risk changes its sign."""
+    values = [record.metrics.get(criterion, math.nan) for record in records]
     if not all(math.isfinite(value) for value in values):
         return -math.inf
-    return math.fsum(values) / len(values)
+    sign = -1 if criterion.startswith("risk") else 1
+    return sign * math.fsum(values) / len(values)
 
 
 def _fold(item: tuple[int | None, list[Record]]) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import torch
 from amongst.bench.execute_local import default_workers, one_thread, spread
 from amongst.bench.points import CLASSICAL
 from amongst.bench.record import Record, Trial, canonical_json
+from amongst.bench.risk import MemberRisk
 from amongst.bench.sources import Files, TrialData, trial_data
 from amongst.bench.trial import (
     curves_of,
@@ -36,7 +37,7 @@ CHUNK = 1000
 MEMBERS = {"cuda": 250, "cpu": 32}
 """At most so many in one population: its records are kept before the next one starts."""
 
-HELD: Mapping[str, Criterion] = {
+HELD: dict[str, Criterion] = {
     "covering_val": covering_rate,
     "approximated_val": approximated_accuracy,
 }
@@ -139,7 +140,7 @@ def run_group(
         model=trials[0].model,
         options=model_options(trials[0]),
         watch=watch_test(data[0], torch.device("cpu")),
-        held=HELD if members[0].held is not None else {},
+        held={} if members[0].held is None else HELD | {"risk_val": MemberRisk(data)},
         device=device,
         checkpoint=checkpoint,
     )

@@ -27,6 +27,7 @@ CRITERIA = MappingProxyType(
     {
         "covering": "covering_val",
         "approximated": "approximated_val",
+        "risk": "risk_val",
         "oracle": "accuracy_val",
     }
 )

@@ -96,8 +96,8 @@ class Record:
     ----------
     trial : with its data digest.
     metrics : shares in [0, 1]: ``accuracy_final``, ``accuracy_last10`` (test rows, true labels);
-        ``covering_val``, ``approximated_val`` (held-out rows, candidate sets only);
-        ``accuracy_val`` (the oracle's, held-out rows with true labels); the last three also as
+        ``covering_val``, ``approximated_val``, ``risk_val`` (held-out rows, candidate sets only);
+        ``accuracy_val`` (the oracle's, held-out rows with true labels); all of these also as
         means of the last ten epochs, ``covering_val_last10``, ….
     curves : one value for each epoch, single precision: ``loss``, ``accuracy_test``, ….
     seconds : wall time of the trial; its share, where a population trained it.

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 import amongst
 from amongst.bench.points import CLASSICAL, method_class
 from amongst.bench.record import Record, Trial, now
+from amongst.bench.risk import label_rates
 from amongst.bench.sources import Files, TrialData, training_seed, trial_data
 from amongst.candidates import CandidateSets
 from amongst.engine import (
@@ -38,6 +39,7 @@ from amongst.errors import DivergenceError, InputError
 from amongst.methods import LW, Method
 from amongst.metrics import accuracy, approximated_accuracy, covering_rate
 from amongst.models import build_model
+from amongst.selection.criteria import corrected_error
 from amongst.theory import auto_beta
 
 __all__ = [
@@ -73,7 +75,7 @@ def run_trial(trial: Trial, *, device: str = "cpu", files: Files | None = None) 
     >>> settings = {"epochs": 2, "batch_size": 256, "widths": "16", "validation": 0.1}
     >>> record = run_trial(Trial("digits", "q=0.1", "cc", "mlp", seed=0, settings=settings))
     >>> sorted(record.curves)
-    ['accuracy_test', 'accuracy_val', 'approximated_val', 'covering', 'covering_val', 'loss']
+    ['accuracy_test', 'accuracy_val', 'approximated_val', 'covering', 'covering_val', 'loss', 'risk_val']
     >>> 0 < record.metrics["accuracy_final"] <= 1
     True
     """
@@ -235,7 +237,10 @@ def _held_watches(data: TrialData, device: torch.device) -> list[Watch]:
     if not len(data.held):
         return []
     held = data.part(data.held).to(device)
-    watches = _candidate_watches("val", held, data.sets[data.held])
+    sets = data.sets[data.held]
+    inside = torch.from_numpy(sets.to_mask()).to(device)
+    risk = partial(corrected_error, inside=inside, rates=label_rates(data))
+    watches = [*_candidate_watches("val", held, sets), Watch("risk_val", held, risk)]
     if data.truth is not None:
         truth = torch.from_numpy(data.truth[data.held]).to(device)
         watches.append(Watch("accuracy_val", held, partial(accuracy, labels=truth)))

@@ -47,6 +47,7 @@ class Criterion(StrEnum):
 
     approximated = "approximated"
     covering = "covering"
+    risk = "risk"
     oracle = "oracle"
 
 
