@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 import amongst
 from amongst.bench.points import CLASSICAL, method_class
@@ -21,20 +21,7 @@ from amongst.bench.record import Record, Trial, now
 from amongst.bench.risk import label_rates
 from amongst.bench.sources import Files, TrialData, training_seed, trial_data
 from amongst.candidates import CandidateSets
-from amongst.engine import (
-    Features,
-    Settings,
-    Training,
-    TrainingData,
-    Watch,
-    as_device,
-    split_seed,
-    start,
-    train,
-    training_data,
-)
-from amongst.engine.graphs import GraphedStep, wide_input
-from amongst.engine.population.backends import products_in
+from amongst.engine import Features, Settings, Watch, as_device, split_seed, train, training_data
 from amongst.errors import DivergenceError, InputError
 from amongst.methods import LW, Method
 from amongst.metrics import accuracy, approximated_accuracy, covering_rate
@@ -205,28 +192,10 @@ def _run_neural(trial: Trial, data: TrialData, device: str) -> Record:
         split_seed(settings.seed)[0],
         **model_options(trial),
     )
-    learn = _train_images if where.type == "cuda" and trial.model == "convnet" else train
-    run = learn(model, kept, method, settings, watch=_watches(data, where))
+    run = train(model, kept, method, settings, watch=_watches(data, where))
     curves = curves_of(run.records)
     extra = {"beta": float(method.beta)} if isinstance(method, LW) else {}
     return Record(trial, final_metrics(curves) | extra, curves)
-
-
-def _train_images(
-    model: nn.Module,
-    data: TrainingData,
-    method: Method,
-    settings: Settings,
-    *,
-    watch: Sequence[Watch],
-) -> Training:
-    """A ConvNet on a GPU at full speed: channels-last, compiled, captured in CUDA graphs."""
-    state = start(model.to(data.features.device), data, method, settings)
-    fast = settings.precision in ("tf32", "bf16")
-    tuned = torch.backends.cudnn.flags(enabled=True, benchmark=True, allow_tf32=fast)
-    with products_in(settings.precision), tuned, wide_input(model):
-        stepper = GraphedStep(state, data, method, settings)
-        return train(model, data, method, settings, watch=watch, training=state, stepper=stepper)
 
 
 def _watches(data: TrialData, device: torch.device) -> list[Watch]:
