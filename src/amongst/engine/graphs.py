@@ -6,8 +6,9 @@ the first batch of an epoch and the last.
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -16,13 +17,39 @@ from torch.nn import functional as F
 
 from amongst.engine.data import TrainingData
 from amongst.engine.order import batch_bounds
+from amongst.engine.precision import products_in
 from amongst.engine.settings import Settings
 from amongst.engine.single import Training
 from amongst.methods import Method
+from amongst.models import MODELS
 
-__all__ = ["GraphedStep", "wide_input"]
+__all__ = ["GraphedStep", "graphed_step", "wide_input"]
 
 WARM_UPS = 3
+WORTH_CAPTURING = 100
+"""Steps of a training below which capturing costs more than it saves."""
+WORTH_COMPILING = 4000
+"""Steps of a training on images below which compiling costs more than it saves."""
+
+Forward = Callable[[Tensor], tuple[Tensor, Tensor, Tensor, Tensor, Tensor]]
+
+
+def graphed_step(
+    state: Training, data: TrainingData, method: Method, settings: Settings
+) -> GraphedStep | None:
+    """The fast way to step where it applies: on a GPU, for a network of this package, in a training
+    that is long enough; else None.
+
+    A module of a person's own may speak to the host, which cannot be captured.
+    """
+    if data.features.device.type != "cuda" or type(state.model) not in MODELS.values():
+        return None
+    steps = settings.epochs * len(batch_bounds(len(data), settings.batch_size))
+    if steps < WORTH_CAPTURING:
+        return None
+    has_triton = importlib.util.find_spec("triton") is not None
+    compiles = has_triton and len(data.features.shape) == 3 and steps >= WORTH_COMPILING
+    return GraphedStep(state, data, method, settings, compile=compiles)
 
 
 class GraphedStep:
@@ -33,14 +60,14 @@ class GraphedStep:
     state : its model must be on a GPU. It gets an optimiser that can be captured, with the old
         one's state.
     data, method, settings : as for `train`.
-    compile : let torch.compile fuse the full batch's step first. The last, smaller batch of an
-        epoch runs as it is.
-    tune : let cuDNN try its algorithms.
+    compile : let torch.compile fuse the full batch's step first, with these options of its if a
+        dict. The last, smaller batch of an epoch runs as it is.
+    tune : how many algorithms cuDNN may try for each convolution, 0 for all it has, None for none.
 
     Notes
     -----
     Call it with the rows of a batch; it returns (sum of losses, rows covered), shape (2,), in a
-    buffer that the next call overwrites.
+    buffer that the next call overwrites. On a CPU it runs the same operations uncaptured.
     """
 
     def __init__(
@@ -50,30 +77,32 @@ class GraphedStep:
         method: Method,
         settings: Settings,
         *,
-        compile: bool | str = True,
-        tune: bool = True,
+        compile: bool | dict[str, Any] = True,
+        tune: int | None = 10,
     ) -> None:
         self.state, self.data, self.method, self.settings = state, data, method, settings
         self.images = len(data.features.shape) == 3
+        self.on_gpu = data.features.device.type == "cuda"
         if self.images:
             state.model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.rate = torch.tensor(settings.lr, device=data.features.device)
         state.optimizer = _capturable(state, settings, self.rate)
-        sizes = {b - a for a, b in batch_bounds(len(data), settings.batch_size)}
-        self.compiled_size = max(sizes)
-        mode = compile if isinstance(compile, str) else None
-        self.network: Callable[[Tensor], Tensor] = state.model
+        self.full = max(b - a for a, b in batch_bounds(len(data), settings.batch_size))
+        self.compiled: Forward = self._forward
         if compile:
-            self.network = torch.compile(state.model, dynamic=False, mode=mode)
+            options = compile if isinstance(compile, dict) else None
+            self.compiled = torch.compile(self._forward, dynamic=False, options=options)
         self.tune = tune
-        self.pool = torch.cuda.graph_pool_handle()
+        self.pool = torch.cuda.graph_pool_handle() if self.on_gpu else None
         self.graphs: dict[int, tuple[torch.cuda.CUDAGraph, Tensor, Tensor]] = {}
 
     def __call__(self, rows: Tensor) -> Tensor:
         """Run the step on these rows."""
         self._read_rate()
+        if not self.on_gpu:
+            return self._body(rows)
         if len(rows) not in self.graphs:
-            with _cudnn_tuning(self.tune):
+            with self._surroundings():
                 self.graphs[len(rows)] = self._captured(rows)
         graph, place, out = self.graphs[len(rows)]
         place.copy_(rows)
@@ -81,36 +110,60 @@ class GraphedStep:
         return out
 
     def _body(self, rows: Tensor) -> Tensor:
+        state, method = self.state, self.method
+        forward = self.compiled if len(rows) == self.full else self._forward
+        loss, counts, x, inside, new = forward(rows)
+        state.optimizer.zero_grad(set_to_none=True)
+        torch.autograd.backward(loss)
+        state.optimizer.step()
+        with torch.no_grad():
+            if method.when == "post":
+                new = method.update(self._scores(x), inside)
+            if state.weights is not None and method.when in ("same", "post"):
+                state.weights[rows] = new
+        return counts
+
+    def _forward(self, rows: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+        """Mean loss, counts, inputs, masks, and the new weights that the same scores ask for."""
         data, state, method = self.data, self.state, self.method
         x, inside = self._batch(rows), data.inside[rows]
         weights = None if state.weights is None else state.weights[rows]
-        scores = self._scores(x).to(data.features.dtype)
+        scores = self._scores(x)
         losses = method.loss(scores, inside, weights)
-        state.optimizer.zero_grad(set_to_none=True)
-        torch.autograd.backward(losses.mean())
-        state.optimizer.step()
         with torch.no_grad():
             scores = scores.detach()
             covered = inside.gather(-1, scores.argmax(-1, keepdim=True)).sum()
-            if state.weights is not None and method.when in ("same", "post"):
-                found = self._scores(x).to(scores.dtype) if method.when == "post" else scores
-                state.weights[rows] = method.update(found, inside)
-            return torch.stack((losses.detach().sum(), covered)).double()
+            counts = torch.stack((losses.detach().sum(), covered)).double()
+            new = method.update(scores, inside) if method.when == "same" else scores
+        return losses.mean(), counts, x, inside, new
 
     def _batch(self, rows: Tensor) -> Tensor:
         x = self.data.features.batch(rows)
         return x.contiguous(memory_format=torch.channels_last) if self.images else x
 
     def _scores(self, x: Tensor) -> Tensor:
-        full = len(x) == self.compiled_size
-        network = self.network if full else self.state.model
         with self._autocast():
-            return network(x)
+            scores: Tensor = self.state.model(x)
+        return scores.to(self.data.features.dtype)
 
     def _autocast(self) -> AbstractContextManager[Any]:
-        if self.settings.precision == "bf16":
+        if self.settings.precision == "bf16" and self.on_gpu:
             return torch.autocast("cuda", dtype=torch.bfloat16, cache_enabled=False)
         return nullcontext()
+
+    @contextmanager
+    def _surroundings(self) -> Iterator[None]:
+        """What decides which kernels are captured: precision, cuDNN's search, wide inputs."""
+        fast = self.settings.precision in ("tf32", "bf16")
+        with ExitStack() as stack:
+            stack.enter_context(products_in(self.settings.precision))
+            if self.images:
+                search = {"benchmark": self.tune is not None, "benchmark_limit": self.tune or 0}
+                stack.enter_context(
+                    torch.backends.cudnn.flags(enabled=True, allow_tf32=fast, **search)
+                )
+                stack.enter_context(wide_input(self.state.model))
+            yield
 
     def _captured(self, rows: Tensor) -> tuple[torch.cuda.CUDAGraph, Tensor, Tensor]:
         """Warm up on a side stream, capture, and put everything back as it was."""
@@ -169,7 +222,10 @@ def _capturable(state: Training, settings: Settings, rate: Tensor) -> torch.opti
     parameters, decay = list(state.model.parameters()), settings.weight_decay
     new: torch.optim.Optimizer
     if settings.optimizer == "adam":
-        new = torch.optim.Adam(parameters, lr=rate, weight_decay=decay, fused=True, capturable=True)
+        capturable = rate.device.type == "cuda"
+        new = torch.optim.Adam(
+            parameters, lr=rate, weight_decay=decay, fused=True, capturable=capturable
+        )
     else:
         new = torch.optim.SGD(
             parameters, lr=rate, weight_decay=decay, momentum=settings.momentum, fused=True
@@ -214,13 +270,3 @@ def wide_input(model: nn.Module) -> Iterator[None]:
     finally:
         for layer in narrow:
             layer.__class__ = nn.Conv2d
-
-
-@contextmanager
-def _cudnn_tuning(tune: bool) -> Iterator[None]:
-    before = torch.backends.cudnn.benchmark
-    torch.backends.cudnn.benchmark = tune
-    try:
-        yield
-    finally:
-        torch.backends.cudnn.benchmark = before

@@ -90,8 +90,8 @@ def train(
     watch : measured after every epoch.
     training : an earlier state to go on from.
     on_epoch : called after every epoch, e.g. to save a checkpoint or move a progress bar.
-    stepper : what to do with the rows of a batch in place of `step`, on the state `training`; e.g.
-        an `amongst.engine.graphs.GraphedStep`.
+    stepper : what to do with the rows of a batch in place of `step`, on the state `training`. By
+        default, on a GPU and where that pays, an `amongst.engine.graphs.GraphedStep`.
 
     Returns
     -------
@@ -115,6 +115,7 @@ def train(
     _check_batches(model, data, settings)
     model.to(data.features.device)
     state = training or start(model, data, method, settings)
+    stepper = stepper or _fast_stepper(state, data, method, settings)
     while state.epoch < settings.epochs:
         state.records.append(run_epoch(state, data, method, settings, watch, stepper))
         state.epoch += 1
@@ -183,6 +184,17 @@ def step(
         _refresh_rows(state, x, scores.detach(), inside, rows, method, settings)
         covered = inside.gather(-1, scores.argmax(-1, keepdim=True)).sum()
         return torch.stack((losses.detach().sum(), covered)).double()
+
+
+def _fast_stepper(
+    state: Training, data: TrainingData, method: Method, settings: Settings
+) -> Stepper | None:
+    """A captured step, on a GPU and where that pays."""
+    if data.features.device.type != "cuda":
+        return None
+    from amongst.engine.graphs import graphed_step  # it builds on this module
+
+    return graphed_step(state, data, method, settings)
 
 
 def _step(

@@ -8,15 +8,16 @@ last three need a GPU (``compiled`` also works on a CPU with a C++ compiler).
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import torch
 
 from amongst.checks import check_choice
 from amongst.engine.population.cohort import Cohort
 from amongst.engine.population.step import advance
+from amongst.engine.precision import products_in
 from amongst.errors import InputError
 from amongst.models.stacked import StackedDense
 
@@ -61,8 +62,8 @@ def why_not_fused(cohort: Cohort) -> str | None:
     return None if cohort.precision == "bf16" else "it computes in bf16 only"
 
 
-def make_stepper(cohort: Cohort, backend: str) -> Stepper:
-    """Something that runs one step of the cohort."""
+def make_stepper(cohort: Cohort, backend: str, **options: Any) -> Stepper:
+    """Something that runs one step of the cohort; options are for the fused kernels."""
     if backend == "eager":
         return partial(advance, cohort)
     step: Advance = advance
@@ -71,21 +72,10 @@ def make_stepper(cohort: Cohort, backend: str) -> Stepper:
     elif backend == "fused":
         from amongst.engine.population.fused import FusedStep
 
-        step = FusedStep(cohort)
+        step = FusedStep(cohort, **options)
     if cohort.device.type != "cuda":
         return partial(step, cohort)
     return _Graphs(cohort, step)
-
-
-@contextmanager
-def products_in(precision: str) -> Iterator[None]:
-    """float32 matrix products as tf32 inside, where that is asked for; and as they were outside."""
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before)
 
 
 class _Graphs:

@@ -1,0 +1,120 @@
+"""The captured step does what the plain one does; on a CPU its operations run uncaptured."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from amongst.engine import Features, Settings, Training, TrainingData, start, train
+from amongst.engine.graphs import GraphedStep, graphed_step
+from amongst.methods import CC, LW, RC, Method
+from amongst.models import build_model
+
+K = 4
+GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+METHODS: tuple[Method, ...] = (LW(), LW(psi="sigmoid", refresh="epoch"), RC(), CC())
+
+
+def problem(device: str, shape: tuple[int, ...] = (6,), n: int = 70) -> TrainingData:
+    generator = torch.Generator().manual_seed(0)
+    inside = torch.rand(n, K, generator=generator) < 0.4
+    inside[torch.arange(n), torch.randint(K, (n,), generator=generator)] = True
+    features = Features(torch.randn(n, *shape, generator=generator)).to(device)
+    return TrainingData(features, inside.to(device))
+
+
+def trained(
+    data: TrainingData, method: Method, settings: Settings, fast: bool | dict[str, object] | None
+) -> Training:
+    """By plain steps (None) or by a `GraphedStep`, compiled or not."""
+    images = len(data.features.shape) == 3
+    options = {} if images else {"widths": (8, 7)}
+    model = build_model("convnet" if images else "mlp", data.features.shape, K, seed=1, **options)
+    for layer in model.modules():
+        if hasattr(layer, "p"):
+            layer.p = 0.0  # dropout draws other numbers when it is compiled
+    state = start(model.to(data.features.device), data, method, settings)
+    if fast is None:
+
+        def plain(rows: Tensor) -> Tensor:
+            from amongst.engine.single import step
+
+            return step(state, data, rows, method, settings)
+
+        return train(model, data, method, settings, training=state, stepper=plain)
+    stepper = GraphedStep(state, data, method, settings, compile=fast)
+    return train(model, data, method, settings, training=state, stepper=stepper)
+
+
+def distance(left: nn.Module, right: nn.Module) -> float:
+    a, b = (
+        torch.cat([v.double().cpu().flatten() for v in m.state_dict().values()])
+        for m in (left, right)
+    )
+    return float((a - b).norm() / b.norm())
+
+
+def assert_same(fast: Training, slow: Training, tolerance: float) -> None:
+    assert distance(fast.model, slow.model) < tolerance
+    for ours, theirs in zip(fast.records, slow.records, strict=True):
+        assert ours["loss"] == pytest.approx(theirs["loss"], rel=100 * tolerance)
+    if slow.weights is not None:
+        torch.testing.assert_close(fast.weights, slow.weights, rtol=1e-2, atol=100 * tolerance)
+
+
+@pytest.mark.parametrize("method", METHODS, ids=str)
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_its_operations_are_those_of_a_plain_step(method: Method, optimizer: str) -> None:
+    """With a batch that does not divide the rows (70 = 4 · 16 + 6) and a falling learning rate."""
+    data = problem("cpu")
+    settings = Settings(epochs=2, batch_size=16, lr=0.01, optimizer=optimizer, schedule="proden")
+    fast, slow = (trained(data, method, settings, way) for way in (False, None))
+    assert_same(fast, slow, 1e-6)
+
+
+def test_going_on_from_a_checkpoint_takes_the_optimisers_state_along() -> None:
+    data, settings = problem("cpu"), Settings(epochs=4, batch_size=16)
+    whole = trained(data, LW(), settings, None)
+    half = trained(data, LW(), replace(settings, epochs=2), None)
+    stepper = GraphedStep(half, data, LW(), settings, compile=False)
+    again = train(half.model, data, LW(), settings, training=half, stepper=stepper)
+    assert distance(again.model, whole.model) < 1e-6
+
+
+def test_it_is_chosen_on_a_gpu_only() -> None:
+    data, settings = problem("cpu"), Settings(epochs=1000, batch_size=16)
+    state = start(build_model("mlp", (6,), K, seed=0), data, LW(), settings)
+    assert graphed_step(state, data, LW(), settings) is None
+
+
+@GPU
+@pytest.mark.parametrize("method", METHODS[:3], ids=str)
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_a_captured_mlp_equals_plain_steps(method: Method, optimizer: str) -> None:
+    data = problem("cuda")
+    settings = Settings(epochs=3, batch_size=16, lr=0.01, optimizer=optimizer)
+    fast, slow = (trained(data, method, settings, way) for way in (False, None))
+    assert_same(fast, slow, 1e-5)
+
+
+@GPU
+def test_a_captured_and_compiled_convnet_equals_plain_steps() -> None:
+    data = problem("cuda", (3, 28, 28), n=40)
+    settings = Settings(epochs=1, batch_size=16, lr=0.001)
+    with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
+        slow = trained(data, LW(), settings, None)
+        for way in (False, True):
+            assert_same(trained(data, LW(), settings, way), slow, 1e-3)
+
+
+@GPU
+def test_train_takes_it_by_itself() -> None:
+    data, settings = problem("cuda"), Settings(epochs=30, batch_size=16)
+    model = build_model("mlp", (6,), K, seed=0).cuda()
+    state = start(model, data, LW(), settings)
+    assert isinstance(graphed_step(state, data, LW(), settings), GraphedStep)
+    own = start(nn.Linear(6, K).cuda(), data, LW(), settings)
+    assert graphed_step(own, data, LW(), settings) is None
