@@ -148,6 +148,43 @@ def test_a_population_gives_the_records_of_the_single_engine() -> None:
             np.testing.assert_allclose(together.curves[name], curve, atol=5e-3)
 
 
+def test_a_population_tells_how_it_is_doing_and_tidies_up(tmp_path: Path) -> None:
+    said: list[str] = []
+    executor = PopulationExecutor("cpu", workers=1, scratch=tmp_path / "s")
+    executor.notice = said.append
+    trials = [trial(seed=seed, epochs=12) for seed in range(2)]
+    found = list(executor.map(trials))
+    executor.close()
+    assert [r.metrics for r in found] == [
+        r.metrics for r in PopulationExecutor("cpu", workers=1).map(trials)
+    ]
+    assert said[-1].startswith("2 models together, 100%")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_population_that_was_stopped_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
+    class Stopped(Exception):
+        pass
+
+    epochs: list[str] = []
+
+    def stop(words: str) -> None:
+        epochs.append(words)
+        if len(epochs) == 15:
+            raise Stopped
+
+    trials = [trial(seed=seed, epochs=20) for seed in range(2)]
+    executor = PopulationExecutor("cpu", workers=1, scratch=tmp_path / "s")
+    executor.notice = stop
+    with pytest.raises(Stopped):
+        list(executor.map(trials))
+    later: list[str] = []
+    executor.notice = later.append
+    resumed = [r.metrics for r in executor.map(trials)]
+    assert len(later) == 10, "it went on from epoch 10"
+    assert resumed == [r.metrics for r in PopulationExecutor("cpu", workers=1).map(trials)]
+
+
 def test_workers_in_processes_give_what_one_process_gives() -> None:
     trials = [trial(seed=seed) for seed in range(3)]
     one = {r.key: r.metrics for r in LocalExecutor("cpu", workers=1).map(trials)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -13,9 +13,13 @@ from amongst.checks import check_choice, check_integer
 from amongst.engine import as_device
 from amongst.errors import InputError
 
-__all__ = ["ENGINES", "Executor", "Options", "make_executor"]
+__all__ = ["ENGINES", "Executor", "Notice", "Options", "make_executor"]
 
 ENGINES = ("auto", "local", "population", "ray")
+
+
+Notice = Callable[[str], None] | None
+"""Takes a few words for the progress bar."""
 
 
 class Executor(Protocol):
@@ -25,10 +29,12 @@ class Executor(Protocol):
     ----------
     name : a name in `ENGINES`.
     chunk : how many trials a runner should claim for it at a time.
+    notice : called with a few words on what goes on between two records, if anything is known.
     """
 
     name: str
     chunk: int
+    notice: Notice
 
     def map(self, trials: Sequence[Trial]) -> Iterator[Record]:
         """Records of these trials as they are done; close the iterator to stop."""

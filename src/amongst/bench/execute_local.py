@@ -14,6 +14,7 @@ from typing import TypeVar
 import torch
 from joblib import Parallel, cpu_count, delayed
 
+from amongst.bench.execute import Notice
 from amongst.bench.record import Record, Trial
 from amongst.bench.sources import Files
 from amongst.bench.trial import run_trial
@@ -47,6 +48,7 @@ class LocalExecutor:
     """
 
     name = "local"
+    notice: Notice = None
 
     def __init__(
         self, device: str = "cpu", workers: int | None = None, files: Files | None = None

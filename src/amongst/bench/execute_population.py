@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from amongst.bench.execute import Notice
 from amongst.bench.execute_local import default_workers, one_thread, spread
 from amongst.bench.points import CLASSICAL
 from amongst.bench.record import Record, Trial, canonical_json
@@ -27,7 +29,13 @@ from amongst.bench.trial import (
     stamp,
     watch_test,
 )
-from amongst.engine.population import Criterion, Member, PopulationResult, train_population
+from amongst.engine.population import (
+    Criterion,
+    Member,
+    PopulationResult,
+    Progress,
+    train_population,
+)
 from amongst.methods import LW
 from amongst.metrics import approximated_accuracy, covering_rate
 
@@ -59,6 +67,7 @@ class PopulationExecutor:
 
     name = "population"
     chunk = CHUNK
+    notice: Notice = None
 
     def __init__(
         self,
@@ -79,12 +88,14 @@ class PopulationExecutor:
                 yield from records
             return
         for group in groups:
-            with one_thread():
-                records = work(group)
+            with _threads(self.device):
+                records = work(group, notice=self.notice)
             yield from records
 
     def close(self) -> None:
-        """Nothing is held between calls."""
+        """Remove the folder for checkpoints, if nothing is left in it."""
+        if self.scratch is not None and self.scratch.is_dir() and not any(self.scratch.iterdir()):
+            self.scratch.rmdir()
 
 
 def run_together(
@@ -92,12 +103,13 @@ def run_together(
     device: str = "cpu",
     files: Files | None = None,
     scratch: Path | None = None,
+    notice: Notice = None,
 ) -> list[Record]:
     """Records of a group of `group_trials`: as a population, or of a trial that runs alone."""
     if _alone(group[0]):
         return [run_trial(trial, device=device, files=files) for trial in group]
     folder = None if scratch is None else scratch / group[0].key[:16]
-    records = run_group(group, device, files, folder)
+    records = run_group(group, device, files, folder, notice)
     if folder is not None:
         shutil.rmtree(folder, ignore_errors=True)
     return records
@@ -121,6 +133,7 @@ def run_group(
     device: str = "cpu",
     files: Files | None = None,
     checkpoint: Path | None = None,
+    notice: Notice = None,
 ) -> list[Record]:
     """Train one group as a population, and give each trial its record.
 
@@ -143,10 +156,21 @@ def run_group(
         held={} if members[0].held is None else HELD | {"risk_val": MemberRisk(data)},
         device=device,
         checkpoint=checkpoint,
+        on_epoch=None if notice is None else partial(_tell, notice, len(members)),
     )
     seconds = (time.perf_counter() - began) / len(trials)
     records = [_record(trial, result, i) for i, trial in enumerate(trials)]
     return [stamp(record, device, "population", seconds) for record in records]
+
+
+def _tell(notice: Callable[[str], None], members: int, progress: Progress) -> None:
+    share = progress.done / progress.total
+    notice(f"{members} models together, {share:.0%}, {progress.seconds_left:.0f} s left")
+
+
+def _threads(device: str) -> AbstractContextManager[None]:
+    """On a GPU the host's threads are free to serve it."""
+    return nullcontext() if device.startswith("cuda") else one_thread()
 
 
 class _Masks:

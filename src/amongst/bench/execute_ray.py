@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from amongst.bench.execute import Options
+from amongst.bench.execute import Notice, Options
 from amongst.bench.execute_local import one_thread
 from amongst.bench.execute_population import MEMBERS, group_trials, run_together
 from amongst.bench.record import Record, Trial
@@ -32,6 +32,7 @@ class RayExecutor:
     """
 
     name = "ray"
+    notice: Notice = None
 
     def __init__(self, options: Options) -> None:
         self.ray = optional_import("ray", extra="ray", purpose="engine='ray'")

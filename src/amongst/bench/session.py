@@ -68,6 +68,7 @@ def run_request(
         with Store(store) as kept, _terminable():
             try:
                 with _Bar(plan, kept, say) as bar:
+                    executor.notice = bar.notice
                     outcome = run_plan(plan, kept, executor, report=bar)
             except KeyboardInterrupt:
                 _tell_how_to_go_on(plan, kept, say)
@@ -108,6 +109,10 @@ class _Bar:
 
     def __exit__(self, *_: object) -> None:
         self.progress.stop()
+
+    def notice(self, words: str) -> None:
+        """Say what goes on between two records."""
+        self.progress.update(self.task, description=words)
 
     def __call__(self, event: str, record: Record | None) -> None:
         if record is None:
