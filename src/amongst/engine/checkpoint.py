@@ -71,7 +71,7 @@ class Keeper:
 
 
 def fingerprint(data: TrainingData, method: Method, settings: Settings) -> str:
-    """A digest of what a run depends on, the number of epochs excepted.
+    """A digest of what a run depends on; the number of epochs counts if the schedule needs it.
 
     >>> import numpy as np
     >>> from amongst import as_candidates
@@ -82,7 +82,9 @@ def fingerprint(data: TrainingData, method: Method, settings: Settings) -> str:
     >>> a == fingerprint(data, CC(), Settings(epochs=9)), a == fingerprint(data, CC(), Settings(lr=1.0))
     (True, False)
     """
-    facts = {name: value for name, value in settings.to_dict().items() if name != "epochs"}
+    facts = settings.to_dict()
+    if settings.schedule != "cosine":
+        del facts["epochs"]
     digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
     digest.update(repr(method).encode())
     for tensor in (data.features.values, data.inside, data.features.shift, data.features.scale):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
@@ -12,16 +13,18 @@ from amongst.methods import Optimizer
 
 __all__ = ["SCHEDULES", "Settings", "learning_rate"]
 
-SCHEDULES: MappingProxyType[str, Callable[[int], float]] = MappingProxyType(
+SCHEDULES: MappingProxyType[str, Callable[[int, int], float]] = MappingProxyType(
     {
-        "constant": lambda epoch: 1.0,
-        "halving": lambda epoch: 0.5 ** (epoch // 50),
-        "exponential": lambda epoch: 0.5 ** (epoch / 50),
-        "proden": lambda epoch: 0.9 ** (epoch // 10),
+        "constant": lambda epoch, epochs: 1.0,
+        "cosine": lambda epoch, epochs: (1 + math.cos(math.pi * epoch / epochs)) / 2,
+        "halving": lambda epoch, epochs: 0.5 ** (epoch // 50),
+        "exponential": lambda epoch, epochs: 0.5 ** (epoch / 50),
+        "proden": lambda epoch, epochs: 0.9 ** (epoch // 10),
     }
 )
-"""Factor on the learning rate at each epoch: constant; halved at every 50th epoch (the paper's
-text); halved per 50 epochs continuously (its code); × 0.9 every 10 epochs (PRODEN's ConvNet)."""
+"""Factor on the learning rate at each epoch, of so many: constant; falling to 0 as a half cosine;
+halved at every 50th epoch (the paper's text); halved per 50 epochs continuously (its code); × 0.9
+every 10 epochs (PRODEN's ConvNet)."""
 
 
 @dataclass(frozen=True)
@@ -74,4 +77,4 @@ def learning_rate(settings: Settings, epoch: int) -> float:
     >>> learning_rate(Settings(lr=0.1, schedule="halving"), 50)
     0.05
     """
-    return settings.lr * SCHEDULES[settings.schedule](epoch)
+    return settings.lr * SCHEDULES[settings.schedule](epoch, settings.epochs)
