@@ -15,7 +15,13 @@ from amongst.selection.base import Search
 from amongst.selection.criteria import get_criterion
 from amongst.selection.result import SearchResult
 from amongst.selection.space import Grid, Space, check_names, paper_grid
-from amongst.selection.study import StudyOptions, data_digest, open_search, run_study
+from amongst.selection.study import (
+    StudyOptions,
+    as_distributions,
+    data_digest,
+    open_search,
+    run_study,
+)
 
 __all__ = ["PartialLabelSearchCV"]
 
@@ -128,17 +134,18 @@ class PartialLabelSearchCV(Search):
         options = StudyOptions(
             self.trials, self.batch, self.study, self.study_name, bool(self.prune), criterion
         )
+        distributions = as_distributions(space)
         facts = {
             "data": data_digest(X, sets.mask),
             "validation": float(self.validation),
-            "estimator": _described(self._template(), space),
+            **_described(self._template(), space),
         }
         study, seed = open_search(options, facts, as_seed(self.random_state))
         self.study_ = study
-        return run_study(study, self._task(X, sets, seed), space, options)
+        return run_study(study, self._task(X, sets, seed), distributions, options)
 
 
 def _described(estimator: PartialLabelClassifier, space: Space) -> dict[str, str]:
     params = estimator.get_params(deep=False)
     fixed = {n: repr(v) for n, v in params.items() if n not in space and n not in INCIDENTAL}
-    return {"class": type(estimator).__name__, **fixed}
+    return {"estimator": type(estimator).__name__, **fixed}

@@ -1,18 +1,11 @@
-"""Where a study is kept: SQLite or PostgreSQL, so that optuna-dashboard opens it.
-
-A trial that was asked for carries the name of its runner. A runner that finds trials of a dead one
-marks them failed and puts their settings back in the queue, so that they are asked for again.
-"""
+"""Where a study is kept: SQLite or PostgreSQL, so that optuna-dashboard opens it."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
-import socket
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime, timedelta
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -20,25 +13,7 @@ from typing import Any
 from amongst.errors import InputError, MissingDependencyError, StoreError
 from amongst.optional import optional_import
 
-__all__ = [
-    "RETRIES",
-    "RUNNER",
-    "give_up",
-    "import_optuna",
-    "mark",
-    "open_study",
-    "quiet",
-    "requeue_stale",
-]
-
-RUNNER = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:12]}"
-"""This process, as its trials name it."""
-
-RETRIES = 3
-"""A trial whose runner died this often is not asked for again: it may be what kills it."""
-
-UNMARKED = timedelta(minutes=1)
-"""A trial without a runner's name for so long belongs to one that died before it could write it."""
+__all__ = ["full_url", "import_optuna", "open_study", "quiet"]
 
 
 def import_optuna() -> ModuleType:
@@ -70,7 +45,7 @@ def open_study(url: str | os.PathLike[str] | None, name: str, direction: str, pr
     pruner : of Optuna.
     """
     optuna = import_optuna()
-    storage = None if url is None else _storage(_full_url(url))
+    storage = None if url is None else _storage(full_url(url))
     with _clear_errors(url):
         return optuna.create_study(
             storage=storage,
@@ -81,55 +56,10 @@ def open_study(url: str | os.PathLike[str] | None, name: str, direction: str, pr
         )
 
 
-def mark(trial: Any) -> None:
-    """Write who runs a trial."""
-    trial.set_user_attr("runner", RUNNER)
-
-
-def requeue_stale(study: Any) -> int:
-    """Put back the trials of runners of this machine that are dead; returns how many."""
-    running = import_optuna().trial.TrialState.RUNNING
-    stale = [t for t in study.get_trials(deepcopy=False, states=(running,)) if _is_stale(t)]
-    for trial in stale:
-        give_up(study, trial)
-    return len(stale)
-
-
-def give_up(study: Any, trial: Any) -> None:
-    """Mark a trial failed, and put its settings back in the queue."""
-    failed = import_optuna().trial.TrialState.FAIL
-    study.tell(trial.number, state=failed, skip_if_finished=True)
-    times = int(trial.user_attrs.get("retry", 0)) + 1
-    if trial.params and times <= RETRIES:
-        attributes = {"retry": times, "retry_of": trial.number}
-        study.enqueue_trial(dict(trial.params), user_attrs=attributes)
-
-
-def _is_stale(trial: Any) -> bool:
-    runner = trial.user_attrs.get("runner")
-    if runner is None:
-        started = trial.datetime_start
-        return started is not None and datetime.now() - started > UNMARKED
-    host, pid, _ = runner.rsplit(":", 2)
-    if runner == RUNNER or host != socket.gethostname():
-        return False
-    return int(pid) == os.getpid() or not _is_alive(int(pid))
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
-
-
-def _full_url(url: str | os.PathLike[str]) -> str:
+def full_url(url: str | os.PathLike[str]) -> str:
     """A URL for SQLAlchemy, with a PostgreSQL driver that is installed.
 
-    >>> _full_url("study.db")
+    >>> full_url("study.db")
     'sqlite:///study.db'
     """
     text = os.fspath(url)

@@ -19,20 +19,21 @@ from amongst.checks import check_integer
 from amongst.errors import InputError
 from amongst.selection.evaluate import Outcome, Task, evaluate
 from amongst.selection.result import SearchResult, make_result, sign
+from amongst.selection.runners import at_work, give_up, mark, requeue_stale
 from amongst.selection.space import Point, Range, Space
-from amongst.selection.storage import (
-    give_up,
-    import_optuna,
-    mark,
-    open_study,
-    quiet,
-    requeue_stale,
-)
+from amongst.selection.storage import import_optuna, open_study, quiet
 
-__all__ = ["REPORTS", "StudyOptions", "data_digest", "open_search", "run_study"]
+__all__ = [
+    "REPORTS",
+    "StudyOptions",
+    "as_distributions",
+    "data_digest",
+    "open_search",
+    "run_study",
+]
 
-REPORTS = 20
-"""How often at most a trial's criterion is reported to the pruner."""
+REPORTS = 10
+"""How often a trial's criterion is reported to the pruner: each time is a write to the database."""
 
 MARK = "amongst"
 PLAIN = (bool, int, float, str, type(None))
@@ -63,6 +64,15 @@ class StudyOptions:
         check_integer("batch", self.batch, low=1)
 
 
+def as_distributions(space: Space) -> dict[str, Any]:
+    """A search space in Optuna's terms.
+
+    >>> as_distributions({"lr": Range(0.01, 0.1, log=True)})
+    {'lr': FloatDistribution(high=0.1, log=True, low=0.01, step=None)}
+    """
+    return {name: _distribution(name, given) for name, given in space.items()}
+
+
 def open_search(options: StudyOptions, facts: Mapping[str, Any], seed: int) -> tuple[Any, int]:
     """The study, and the seed of its search: a study that goes on keeps the one it has.
 
@@ -76,12 +86,13 @@ def open_search(options: StudyOptions, facts: Mapping[str, Any], seed: int) -> t
     with quiet():
         study = open_study(options.url, options.name, direction, pruner)
         kept = _agree(study, options, {**facts, "criterion": options.criterion}, seed)
-        requeue_stale(study)
     study.sampler = _sampler(optuna, kept + len(study.trials))
     return study, kept
 
 
-def run_study(study: Any, task: Task, space: Space, options: StudyOptions) -> SearchResult:
+def run_study(
+    study: Any, task: Task, distributions: Mapping[str, Any], options: StudyOptions
+) -> SearchResult:
     """Batches until the study has as many finished trials as it shall have.
 
     Killed at any moment it leaves trials that the next run puts back in the queue; stopped by an
@@ -91,8 +102,8 @@ def run_study(study: Any, task: Task, space: Space, options: StudyOptions) -> Se
     -------
     The result over all finished trials, those of earlier runs included.
     """
-    distributions = {name: _distribution(name, given) for name, given in space.items()}
-    with quiet():
+    with quiet(), at_work(study):
+        requeue_stale(study)
         while (missing := options.trials - len(_finished(study))) > 0:
             _run_batch(study, task, distributions, options, min(missing, options.batch))
     return _result(study, task, options.criterion)
@@ -215,9 +226,10 @@ def _agree(study: Any, options: StudyOptions, facts: Mapping[str, Any], seed: in
     differing = [name for name in plain if found.get(name) != plain[name]]
     if differing:
         name = differing[0]
+        then = _short(found[name]) if name in found else "it was searched"
         raise InputError(
-            f"the study {options.name!r} was begun with another {name} ({_short(found.get(name))}, "
-            f"now {_short(plain[name])}). Use another study_name, or the same {name}."
+            f"the study {options.name!r} was begun with another {name} ({then}; now "
+            f"{_short(plain[name])}). Use another study_name, or the same {name}."
         )
     return int(found["seed"])
 
@@ -235,7 +247,7 @@ def data_digest(X: npt.NDArray[Any], mask: npt.NDArray[np.bool_]) -> str:
 
 
 def _short(value: Any) -> str:
-    text = json.dumps(value)
+    text = str(value)
     return text if len(text) <= 120 else f"{text[:117]}…"
 
 
