@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from amongst.cli import datasets, tables
+from amongst.cli import bench, datasets, tables
+from amongst.cli.classical import classical
 from amongst.cli.report import report
 from amongst.cli.theory import theory
 from amongst.errors import AmongstError
@@ -32,7 +33,12 @@ app.command(rich_help_panel=YOUR_DATA)(tables.disambiguate)
 
 RESEARCH = "Research"
 app.add_typer(datasets.app, name="datasets", rich_help_panel=RESEARCH)
+app.command(rich_help_panel=RESEARCH)(bench.demo)
+app.command(rich_help_panel=RESEARCH)(bench.reproduce)
+app.command(rich_help_panel=RESEARCH)(bench.compare)
+app.command(rich_help_panel=RESEARCH)(bench.results)
 app.command(rich_help_panel=RESEARCH)(report)
+app.command(rich_help_panel=RESEARCH)(classical)
 app.command(rich_help_panel=RESEARCH)(theory)
 
 
