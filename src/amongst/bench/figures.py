@@ -219,6 +219,10 @@ def _settled(panel: Panel) -> tuple[float, float]:
     return low - pad, high + pad
 
 
+LEGEND_INCHES = 1.9
+"""Room for one entry of the legend."""
+
+
 def _legend(sheet: Any, axes: Any, figure: Figure) -> None:
     if len(_styles(figure)) < 2:
         return
@@ -228,7 +232,9 @@ def _legend(sheet: Any, axes: Any, figure: Figure) -> None:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)
     }
     names = [_literal(name) for name in found]
-    sheet.legend(list(found.values()), names, loc="outside lower center", ncols=min(len(found), 4))
+    wide = max(1, int(sheet.get_figwidth() / LEGEND_INCHES))
+    columns = min(len(found), wide)
+    sheet.legend(list(found.values()), names, loc="outside lower center", ncols=columns)
 
 
 def _literal(text: str) -> str:
