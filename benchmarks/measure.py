@@ -121,3 +121,9 @@ def save(path: str | None, content: dict[str, Any]) -> None:
     if path:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         Path(path).write_text(json.dumps(content, indent=1) + "\n")
+
+
+def read(path: str) -> dict[str, Any]:
+    """What `save` wrote."""
+    content: dict[str, Any] = json.loads(Path(path).read_text())
+    return content

@@ -1,6 +1,7 @@
 """Seconds per epoch and model: public-code style, the single engine, populations of several sizes.
 
     python benchmarks/population.py --members 50,250 --json population.json
+    python benchmarks/population.py --quick    # small, on whatever device there is
 
 Data are random, of MNIST's shape; speed does not depend on their values. Every variant runs by
 itself, and one that fails does not stop the others. Shares are of the ceilings that the same run
@@ -21,11 +22,13 @@ from torch.utils.data import DataLoader
 import measure
 import public_style
 from amongst.engine import Features, Settings, TrainingData, Watch, as_device
+from amongst.engine.graphs import graphed_step
 from amongst.engine.population import Member, plan_memory
-from amongst.engine.population.backends import make_stepper, products_in
+from amongst.engine.population.backends import make_stepper
 from amongst.engine.population.cohort import Cohort, form_cohort
 from amongst.engine.population.evaluate import measure_watched
 from amongst.engine.population.member import arrange
+from amongst.engine.precision import products_in
 from amongst.engine.single import run_epoch, start
 from amongst.methods import CC, LW, PRODEN
 from amongst.metrics import accuracy
@@ -77,8 +80,15 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--epochs", type=int, default=2, help="timed epochs of each variant")
     parser.add_argument("--mixed", action="store_true", help="LW, CC and PRODEN; SGD and Adam")
     parser.add_argument("--no-baselines", action="store_true")
+    parser.add_argument("--tiles", help="file of tiles.py with the fused kernels' tiles")
+    parser.add_argument("--quick", action="store_true", help="6,000 rows, 8 members")
     parser.add_argument("--json", help="file to write")
-    return parser.parse_args()
+    args = parser.parse_args()
+    if args.quick:
+        args.rows, args.test_rows, args.members = 6_000, 1_000, "8"
+        on_gpu = as_device(args.device).type == "cuda"
+        args.backends, args.precisions = ("fused", "bf16") if on_gpu else ("eager", "float32")
+    return args
 
 
 def synthetic(rows: int, test_rows: int, device: torch.device) -> dict[str, Any]:
@@ -107,7 +117,12 @@ def baselines(
         return []
     return [
         measure.attempt("public style", lambda: time_public(args, data, device)),
-        measure.attempt("single engine", lambda: time_single(args, data, device)),
+        measure.attempt("single engine", lambda: time_single(args, data, device, False)),
+        *(
+            [measure.attempt("single engine, graph", lambda: time_single(args, data, device, True))]
+            if device.type == "cuda"
+            else []
+        ),
     ]
 
 
@@ -133,15 +148,16 @@ def time_public(
 
 
 def time_single(
-    args: argparse.Namespace, data: dict[str, Any], device: torch.device
+    args: argparse.Namespace, data: dict[str, Any], device: torch.device, captured: bool
 ) -> dict[str, Any]:
     settings = Settings(batch_size=args.batch_size)
     training = TrainingData(data["train"], data["inside"].to(device))
     model = build_model("mlp", (28, 28), 10, seed=0).to(device)
     state = start(model, training, LW(), settings)
+    stepper = graphed_step(state, training, LW(), settings) if captured else None
 
     def epoch() -> None:
-        run_epoch(state, training, LW(), settings, watched(data))
+        run_epoch(state, training, LW(), settings, watched(data), stepper)
 
     took = measure.seconds(epoch, device, repeats=2)
     return {"members": 1, "seconds_per_epoch_and_model": took, "note": "same, test set"}
@@ -204,7 +220,12 @@ def time_population(
     chosen = population(args, data, members, precision)
     plan = plan_memory(chosen, data["train"], "mlp", device=device)
     cohort = form_cohort(chosen, data["train"], "mlp", {}, pad=device.type == "cuda")
-    stepper = make_stepper(cohort, backend)
+    options = {}
+    if args.tiles:
+        import tiles
+
+        options = {"tiles": tiles.read_tiles(args.tiles)}
+    stepper = make_stepper(cohort, backend, **options)
     epochs = iter(range(1000))
     watch = watched(data)
 

@@ -1,13 +1,18 @@
 """Where a fused step spends its time, and which tiles are fastest: for tuning on a new GPU.
 
-python benchmarks/tiles.py --members 250 --json tiles.json
+    python benchmarks/tiles.py --members 250 --json tiles.json
+
+The fastest tiles of each kernel are put together, measured as a whole step, and written as "best",
+which `population.py --tiles tiles.json` reads.
 """
 
 from __future__ import annotations
 
 import argparse
+import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
+from itertools import product
 from typing import Any
 
 import torch
@@ -18,76 +23,112 @@ from amongst.engine import as_device
 from amongst.engine.population.cohort import Cohort, form_cohort
 from amongst.engine.population.fused import FusedStep, Tiles
 
-CALLS = 20
-FORWARD = [(64, 64, 8, 3), (64, 64, 8, 4), (64, 32, 8, 4), (64, 32, 8, 6), (32, 64, 8, 3),
-           (32, 64, 4, 3), (128, 64, 8, 3), (128, 32, 8, 4), (64, 128, 8, 2)]  # fmt: skip
-WEIGHT = [(64, 64, 64, 4, 2), (64, 64, 64, 4, 3), (64, 64, 128, 4, 2), (64, 64, 32, 4, 4),
-          (128, 64, 64, 8, 2), (128, 64, 64, 8, 3), (64, 128, 64, 8, 2), (128, 128, 64, 8, 2),
-          (64, 32, 64, 4, 2), (32, 64, 64, 4, 2), (64, 64, 64, 8, 2), (32, 128, 64, 4, 2)]  # fmt: skip
+CALLS = 10
+# columns, inner step, num_warps, num_stages, maxnreg (0: as many as wanted)
+FORWARD = [(64, 64, 8, 2, 128), (64, 64, 16, 3, 0), (128, 64, 16, 3, 0), (32, 64, 8, 2, 0),
+           (64, 32, 8, 3, 128), (32, 64, 4, 2, 0), (128, 64, 8, 2, 0), (64, 64, 8, 3, 0)]  # fmt: skip
+BACKWARD = [(32, 64, 8, 2, 0), (64, 64, 16, 2, 0), (64, 64, 16, 3, 0), (32, 64, 4, 2, 0),
+            (32, 32, 8, 3, 0), (64, 64, 8, 2, 0)]  # fmt: skip
+# rows, columns, inner step, num_warps, num_stages, maxnreg
+WEIGHT = [(64, 64, 64, 8, 2, 0), (128, 64, 64, 8, 2, 0), (64, 32, 64, 4, 2, 0),
+          (64, 64, 64, 8, 3, 0), (64, 64, 64, 4, 2, 128), (128, 64, 64, 16, 2, 0),
+          (64, 64, 128, 8, 2, 0), (128, 32, 64, 8, 2, 0), (64, 64, 32, 8, 4, 0),
+          (64, 128, 64, 8, 2, 128), (128, 128, 64, 16, 2, 0)]  # fmt: skip
+TRIED = {"forward": FORWARD, "backward": BACKWARD, "weight": WEIGHT}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--members", type=int, default=250)
+    parser.add_argument("--seconds", type=float, default=120, help="start no variant after this")
     parser.add_argument("--json")
     args = parser.parse_args()
     args.batch_size, args.mixed = 256, False
+    args.until = time.perf_counter() + args.seconds
     device = as_device("cuda")
     data = population.synthetic(60_000, 10, device)
     chosen = population.population(args, data, args.members, "bf16")
     cohort = form_cohort(chosen, data["train"], "mlp", {}, pad=True)
     with torch.no_grad():
         cohort.begin_epoch(0)
-        rows = parts(cohort) + sweep(cohort)
-    measure.save(args.json, {"machine": measure.machine(device), "rows": rows})
+        rows, best = tuned(cohort, args.until)
+        rows += parts(cohort, best)
+    content = {"machine": measure.machine(device), "rows": rows, "best": asdict(best)}
+    measure.save(args.json, content)
     print(measure.table(rows, {"variant": "s", "microseconds": ".1f", "note": "s"}))
+    print(best)
 
 
-def parts(cohort: Cohort) -> list[dict[str, Any]]:
+def tuned(cohort: Cohort, until: float) -> tuple[list[dict[str, Any]], Tiles]:
+    """Sweep the kernels, then the whole step with the best of each."""
+    rows, best = [], Tiles()
+    for kind in ("weight", "forward", "backward"):
+        found = [row for row in sweep(cohort, kind, until) if "microseconds" in row]
+        rows += found
+        if found:
+            fastest = min(found, key=lambda row: row["microseconds"])
+            best = with_tiles(best, kind, fastest["tiles"])
+    whole = []
+    for early, overlap in product((False, True), (False, True)):
+        tiles = replace(best, early=early, overlap=overlap)
+        name = f"whole step{' early' * early}{' overlap' * overlap}"
+        row = timed(name, layers(cohort, tiles, "whole"), cohort)
+        whole.append(row | {"early": early, "overlap": overlap})
+    rows += whole
+    fastest = min(whole, key=lambda row: row.get("microseconds", float("inf")))
+    return rows, replace(best, early=fastest["early"], overlap=fastest["overlap"])
+
+
+def sweep(cohort: Cohort, kind: str, until: float) -> list[dict[str, Any]]:
+    """All layers' kernels of one kind with each of the tiles in turn, while there is time."""
+    rows = []
+    for numbers in TRIED[kind]:
+        if time.perf_counter() > until:
+            break
+        *shape, warps, stages, registers = numbers
+        name = f"{kind} {'x'.join(map(str, shape))} warps {warps} stages {stages}"
+        name += f" registers {registers}" if registers else ""
+        run = layers(cohort, with_tiles(Tiles(), kind, numbers), kind)
+        rows.append(timed(name, run, cohort) | {"tiles": numbers})
+    return rows
+
+
+def with_tiles(base: Tiles, kind: str, numbers: tuple[int, ...]) -> Tiles:
+    *shape, warps, stages, registers = numbers
+    launch = {"num_warps": warps, "num_stages": stages}
+    launch |= {"maxnreg": registers} if registers else {}
+    return replace(base, **{kind: tuple(shape)}, launches=base.launches | {kind: launch})
+
+
+def parts(cohort: Cohort, tiles: Tiles) -> list[dict[str, Any]]:
     """Each kernel of a step, by itself."""
-    step, size = FusedStep(cohort), cohort.batch_size
+    step, size = FusedStep(cohort, tiles), cohort.batch_size
     loss = step.losses[id(cohort.groups[0])]
     assert loss is not None
-    n = step.network.n_hidden
+    n, everyone = step.network.n_hidden, (0, len(cohort))
     runs: dict[str, Callable[[], None]] = {"gather": lambda: step.gather(size)}
     for i in range(n):
-        runs[f"forward {i}"] = lambda i=i: step._forward_layer(i, size, 0, len(cohort))
+        runs[f"forward {i}"] = lambda i=i: step._forward_layer(i, size, *everyone)
     runs |= {"forward all + head": lambda: step.forward(size), "loss": lambda: loss.loss(size)}
     for i in reversed(range(n)):
         runs[f"backward {i}"] = lambda i=i: step._backward_layer(i, size)
     for i in range(n + 1):
         runs[f"weight {i}"] = lambda i=i: step._update_weight(i, size)
-    runs["whole step"] = lambda: step(cohort, size)
+    runs["norm 0"] = lambda: step._update_norm(0, size, *everyone, move=True)
     return [timed(name, run, cohort) for name, run in runs.items()]
 
 
-def sweep(cohort: Cohort) -> list[dict[str, Any]]:
-    """Forward, backward and weight kernels with other tiles."""
-    rows = []
-    for kind in ("forward", "backward"):
-        for columns, inner, warps, stages in FORWARD:
-            tiles = tiles_with(kind, (columns, inner), warps, stages)
-            name = f"{kind} {columns}x{inner} warps {warps} stages {stages}"
-            rows.append(timed(name, layers(cohort, tiles, kind), cohort))
-    for *shape, warps, stages in WEIGHT:
-        tiles = tiles_with("weight", tuple(shape), warps, stages)
-        name = f"weight {'x'.join(map(str, shape))} warps {warps} stages {stages}"
-        rows.append(timed(name, layers(cohort, tiles, "weight"), cohort))
-    return rows
-
-
-def tiles_with(kind: str, shape: tuple[int, ...], warps: int, stages: int) -> Tiles:
-    base = Tiles()
-    launches = base.launches | {kind: {"num_warps": warps, "num_stages": stages}}
-    return replace(base, **{kind: shape}, launches=launches)
-
-
 def layers(cohort: Cohort, tiles: Tiles, kind: str) -> Callable[[], None]:
-    """All layers' kernels of one kind."""
+    """All hidden layers' kernels of one kind, or the whole step."""
+    made: list[FusedStep] = []
 
     def run() -> None:
-        step, size = made.setdefault("step", None) or FusedStep(cohort, tiles), cohort.batch_size
-        made["step"] = step
+        if not made:
+            made.append(FusedStep(cohort, tiles))
+        step, size = made[0], cohort.batch_size
+        if kind == "whole":
+            step(cohort, size)
+            return
         for i in range(step.network.n_hidden):
             if kind == "forward":
                 step._forward_layer(i, size, 0, len(cohort))
@@ -96,7 +137,6 @@ def layers(cohort: Cohort, tiles: Tiles, kind: str) -> Callable[[], None]:
             else:
                 step._update_weight(i, size)
 
-    made: dict[str, Any] = {}
     return run
 
 
@@ -111,10 +151,17 @@ def timed(name: str, run: Callable[[], None], cohort: Cohort) -> dict[str, Any]:
             for _ in range(CALLS):
                 run()
                 cohort.tick.zero_()
-        took = measure.seconds(graph.replay, cohort.device, 3) / CALLS
+        took = measure.seconds(graph.replay, cohort.device, 5) / CALLS
         return {"microseconds": 1e6 * took, "note": ""}
 
     return measure.attempt(name, measured)
+
+
+def read_tiles(path: str) -> Tiles:
+    """The fastest tiles that an earlier run wrote."""
+    best = measure.read(path)["best"]
+    shapes = {name: tuple(best[name]) for name in TRIED}
+    return Tiles(**best | shapes)
 
 
 if __name__ == "__main__":

@@ -13,20 +13,26 @@ from amongst.engine.single import Watch
 from amongst.metrics import accuracy
 from amongst.models.stacked import StackedNetwork
 
-__all__ = ["Criterion", "measure_held", "measure_watched", "score"]
-
-SCORED_AT_A_TIME = 2**20
-"""Rows × members in one forward pass of an evaluation."""
+__all__ = ["Criterion", "measure_held", "measure_watched", "score", "scored_at_a_time"]
 
 Criterion = Callable[[Tensor, Tensor], Tensor]
 """Scores (..., n, K) and masks (..., n, K) to values (...), e.g. of `amongst.metrics`."""
+
+
+def scored_at_a_time(device: torch.device | str) -> int:
+    """Rows × members in one forward pass of an evaluation: enough to keep the device busy.
+
+    >>> scored_at_a_time("cpu")
+    65536
+    """
+    return 2**20 if torch.device(device).type == "cuda" else 2**16
 
 
 @torch.no_grad()
 def score(network: StackedNetwork, features: Features, index: Tensor | None = None) -> Tensor:
     """Scores (M, n, K) of shared rows, or of each member's own rows `index` (M, n)."""
     n = len(features) if index is None else index.shape[1]
-    at_a_time = max(1, min(n, SCORED_AT_A_TIME // len(network)))
+    at_a_time = max(1, min(n, scored_at_a_time(features.device) // len(network)))
     chunks = []
     for a in range(0, n, at_a_time):
         rows = slice(a, a + at_a_time)

@@ -13,9 +13,11 @@ from torch import Tensor, nn
 
 from amongst.engine.data import Features
 from amongst.engine.population.candidates import code_bytes
+from amongst.engine.population.cohort import ORDER_CHUNK
+from amongst.engine.population.evaluate import scored_at_a_time
 from amongst.engine.population.member import Member
 from amongst.errors import InputError
-from amongst.models import ModelSpec, build_model
+from amongst.models import MLP, Linear, ModelSpec, build_model
 
 __all__ = ["MemoryPlan", "available_memory", "plan_memory", "split_waves"]
 
@@ -31,7 +33,7 @@ class MemoryPlan:
     Attributes
     ----------
     members : M.
-    shared : features and distinct masks, once.
+    shared : features, distinct masks, and what evaluation works in, once.
     each : parameters, optimiser state, weights, order and activations of one member.
     limit : what may be used.
 
@@ -88,18 +90,23 @@ def plan_memory(
     >>> from amongst.methods import LW
     >>> mnist = Features(torch.zeros(60_000, 784, dtype=torch.uint8))
     >>> inside = torch.ones(60_000, 10, dtype=torch.bool)
-    >>> plan = plan_memory([Member(LW(), inside)] * 50, mnist, "mlp", memory_limit=2**32)
-    >>> plan.waves
-    1
+    >>> print(plan_memory([Member(LW(), inside)] * 50, mnist, "mlp", memory_limit=2**32))
+    50 members need 1.2 GiB (0.2 shared, 20.8 MiB each); 4.0 GiB may be used: 1 wave
     """
     first = members[0]
     network = build_model(model, features.shape, first.n_classes, 0, **(options or {}))
     item = 8 if first.settings.precision == "float64" else 4
-    masks = {id(m.inside) for m in members}
+    half = first.settings.precision == "bf16" and torch.device(device).type == "cuda"
+    fused = half and isinstance(network, Linear | MLP)
+    layers = _layer_sizes(network, features)
     shared = features.values.numel() * features.values.element_size()
-    shared += len(masks) * len(features) * code_bytes(first.n_classes)
-    each = _parameter_bytes(network, members, item) + _row_bytes(members, item)
-    each += 3 * item * _activations(network, features, min(first.settings.batch_size, 4096))
+    shared += len({id(m.inside) for m in members}) * len(features) * code_bytes(first.n_classes)
+    shared += _scratch_bytes(members, features, device, max(layers) * (2 if half else item))
+    each = _row_bytes(members, item) + _parameter_bytes(network, members, item, fused)
+    entries = (math.prod(features.shape) + sum(layers)) * min(
+        first.settings.batch_size, first.n_rows
+    )
+    each += entries * (2 if fused else 2 * item)
     limit = available_memory(device) if memory_limit is None else memory_limit
     return MemoryPlan(len(members), shared, each, limit)
 
@@ -132,11 +139,21 @@ def split_waves(indices: Sequence[int], waves: int) -> list[list[int]]:
     return [list(indices[a:b]) for a, b in pairwise([0, *accumulate(sizes)])]
 
 
-def _parameter_bytes(network: nn.Module, members: Sequence[Member], item: int) -> int:
-    """Parameters, traces, second moments where there is Adam, gradients, and a 16-bit copy."""
+def _parameter_bytes(network: nn.Module, members: Sequence[Member], item: int, fused: bool) -> int:
+    """Parameters, traces, second moments where there is Adam, and 16-bit copies; gradients and as
+    much again in passing, unless fused."""
     entries = sum(p.numel() for p in network.parameters())
-    copies = 4 + any(m.settings.optimizer == "adam" for m in members)
-    return entries * (item * copies + 2)
+    kept = 2 + any(m.settings.optimizer == "adam" for m in members)
+    return entries * (item * (kept + 2 * (not fused)) + 4)
+
+
+def _scratch_bytes(
+    members: Sequence[Member], features: Features, device: torch.device | str, widest: int
+) -> int:
+    """What an evaluation or the drawing of orders works in, whichever is more."""
+    scored = min(len(members) * len(features), scored_at_a_time(device))
+    drawn = min(len(members) * members[0].n_rows, ORDER_CHUNK)
+    return max(2 * widest * scored, 40 * drawn)
 
 
 def _row_bytes(members: Sequence[Member], item: int) -> int:
@@ -147,23 +164,23 @@ def _row_bytes(members: Sequence[Member], item: int) -> int:
     return first.n_rows * (4 + 8 * chosen + item * first.n_classes * weighted)
 
 
-def _activations(network: nn.Module, features: Features, rows: int) -> int:
-    """Entries of all layers' outputs for one batch, found by a pass that computes nothing."""
-    entries = [rows * math.prod(features.shape)]
+def _layer_sizes(network: nn.Module, features: Features) -> list[int]:
+    """Entries of each layer's output for one row, found by a pass that computes nothing."""
+    sizes = []
 
-    def note(_module: nn.Module, _inputs: object, output: object) -> None:
-        if isinstance(output, Tensor):
-            entries.append(output.numel())
+    def note(module: nn.Module, _inputs: object, output: object) -> None:
+        if isinstance(output, Tensor) and not isinstance(module, nn.Flatten):
+            sizes.append(output.numel() // 2)
 
     hooks = [m.register_forward_hook(note) for m in network.modules() if not list(m.children())]
     try:
-        network.eval().to("meta")(torch.empty(rows, *features.shape, device="meta"))
+        network.eval().to("meta")(torch.empty(2, *features.shape, device="meta"))
     except (RuntimeError, NotImplementedError) as error:
         raise InputError(
             f"model={type(network).__name__} cannot score a batch of shape "
-            f"{(rows, *features.shape)}: {str(error).splitlines()[0]}"
+            f"{(2, *features.shape)}: {str(error).splitlines()[0]}"
         ) from error
     finally:
         for hook in hooks:
             hook.remove()
-    return sum(entries)
+    return sizes

@@ -1,0 +1,87 @@
+"""What bf16 and tf32 cost in accuracy: MNIST, LW with the cross-entropy, five seeds each.
+
+    AMONGST_DATA=FOLDER python benchmarks/precision.py --json precision.json
+
+Members of one seed share candidate sets, initial weights and orders of rows, so that differences
+between precisions pair.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import Any
+
+import torch
+
+import measure
+from amongst.candidates import uniform
+from amongst.datasets import load
+from amongst.engine import Features, Settings, Watch, as_device
+from amongst.engine.population import Member, train_population
+from amongst.methods import LW
+from amongst.metrics import accuracy
+
+COLUMNS = {"precision": "s", "accuracy": ".4f", "spread": ".4f", "difference": "+.4f",
+           "seconds": ".1f"}  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--dataset", default="mnist")
+    parser.add_argument("--precisions", default="float32,tf32,bf16")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--epochs", type=int, default=20)
+    parser.add_argument("--rows", type=int, help="training rows, by default all")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--json")
+    args = parser.parse_args()
+    device = as_device(args.device)
+    data = prepared(args)
+    rows = [trained(precision, args, data, device) for precision in args.precisions.split(",")]
+    for row in rows:
+        row["difference"] = row["accuracy"] - rows[0]["accuracy"]
+    facts = {"dataset": args.dataset, "q": 0.3, "method": "LW, cross-entropy", "seeds": args.seeds,
+             "epochs": args.epochs}  # fmt: skip
+    measure.save(args.json, {"machine": measure.machine(device), "facts": facts, "rows": rows})
+    print(measure.table(rows, COLUMNS))
+
+
+def prepared(args: argparse.Namespace) -> dict[str, Any]:
+    data = load(args.dataset)
+    train, test = data.train.features[: args.rows], data.test.features
+    labels = data.train.labels[: args.rows]
+    masks = [
+        torch.from_numpy(uniform(labels, 0.3, classes=range(10), seed=seed).to_mask())
+        for seed in range(args.seeds)
+    ]
+    flat = (Features.of(part.reshape(len(part), -1), scale=255.0) for part in (train, test))
+    names = ("train", "test")
+    return {**dict(zip(names, flat, strict=True)), "truth": data.test.labels, "masks": masks}
+
+
+def trained(
+    precision: str, args: argparse.Namespace, data: dict[str, Any], device: torch.device
+) -> dict[str, Any]:
+    members = [
+        Member(LW(), mask, Settings(epochs=args.epochs, precision=precision, seed=seed))
+        for seed, mask in enumerate(data["masks"])
+    ]
+    truth = torch.from_numpy(data["truth"]).to(device)
+    watch = [Watch("test", data["test"], lambda scores: accuracy(scores, truth))]
+    began = time.perf_counter()
+    result = train_population(data["train"], members, watch=watch, device=device)
+    found = result.last("test", epochs=3)
+    row = {
+        "precision": precision,
+        "accuracy": float(found.mean()),
+        "spread": float(found.std()),
+        "each": found.tolist(),
+        "seconds": time.perf_counter() - began,
+    }
+    print(row, flush=True)
+    return row
+
+
+if __name__ == "__main__":
+    main()
