@@ -54,6 +54,14 @@ def sqlite(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path / 'study.db'}"
 
 
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A study with one trial, for tests that add none."""
+    url = f"sqlite:///{tmp_path_factory.mktemp('begun') / 'study.db'}"
+    search(url, trials=1)
+    return url
+
+
 def test_trials_are_kept_with_every_criterion_and_the_best_is_chosen(sqlite: str) -> None:
     result = search(sqlite, prune=False)
     study = study_at(sqlite)
@@ -260,10 +268,9 @@ def test_interrupted_it_puts_its_trials_back(sqlite: str, monkeypatch: pytest.Mo
         ({"space": {"lrr": [0.1]}}, "Did you mean 'lr'"),
     ],
 )
-def test_what_does_not_fit_is_refused(sqlite: str, change: dict[str, Any], message: str) -> None:
-    search(sqlite, trials=1)
+def test_what_does_not_fit_is_refused(begun: str, change: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        search(sqlite, **change)
+        search(begun, **change)
 
 
 def test_other_data_other_choices_and_strange_studies_are_refused(sqlite: str) -> None:
