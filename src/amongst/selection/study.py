@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import os
+import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -106,7 +107,18 @@ def run_study(
         requeue_stale(study)
         while (missing := options.trials - len(_finished(study))) > 0:
             _run_batch(study, task, distributions, options, min(missing, options.batch))
+            if task.verbose:
+                _say(study, options)
     return _result(study, task, options.criterion)
+
+
+def _say(study: Any, options: StudyOptions) -> None:
+    """One line on standard error: how far the study is, and its best value."""
+    complete = import_optuna().trial.TrialState.COMPLETE
+    best = study.best_value if study.get_trials(deepcopy=False, states=(complete,)) else math.nan
+    done = len(_finished(study))
+    line = f"{done} of {options.trials} trials · best {options.criterion} {best:.4f}"
+    print(line, file=sys.stderr, flush=True)
 
 
 def _run_batch(

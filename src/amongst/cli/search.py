@@ -1,0 +1,137 @@
+"""search: find hyper-parameters on a person's own file, by candidate labels alone."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table as RichTable
+
+from amongst.cli.tables import (
+    Candidates,
+    File,
+    Ignore,
+    Index,
+    MethodName,
+    Separator,
+    _check_folder,
+    _columns,
+    _estimator,
+    _frame,
+    _read,
+    _sets_of,
+)
+
+if TYPE_CHECKING:
+    from amongst.selection import SearchResult
+
+__all__ = ["search"]
+
+console = Console()
+SHOWN = 10
+
+
+class CriterionName(StrEnum):
+    """Criteria by their names."""
+
+    risk = "risk"
+    covering = "covering"
+    approximated = "approximated"
+
+
+def search(
+    file: File,
+    candidates: Candidates = None,
+    ignore: Ignore = None,
+    index: Index = None,
+    separator: Separator = "|",
+    trials: Annotated[
+        int | None, typer.Option(help="Search with TPE, so many trials; else the paper's grid.")
+    ] = None,
+    study: Annotated[
+        str | None,
+        typer.Option(help="Where to keep the trials: sqlite:///file.db or postgresql://…"),
+    ] = None,
+    study_name: Annotated[str, typer.Option(help="The same name goes on.")] = "amongst",
+    batch: Annotated[int, typer.Option(help="Trials trained together.")] = 16,
+    prune: Annotated[bool, typer.Option(help="End poor trials early.")] = True,
+    criterion: Annotated[
+        CriterionName, typer.Option(help="How to judge, by held-out candidate labels.")
+    ] = CriterionName.risk,
+    validation: Annotated[float, typer.Option(help="Share of the rows held out.")] = 0.1,
+    method: Annotated[MethodName, typer.Option(help="What to train with.")] = MethodName.lw,
+    psi: Annotated[str, typer.Option(help="LW's binary loss.")] = "cross_entropy",
+    model: Annotated[str, typer.Option(help="mlp or linear.")] = "mlp",
+    epochs: Annotated[int, typer.Option(help="Passes over the rows.")] = 100,
+    batch_size: Annotated[int, typer.Option(help="Rows a step.")] = 256,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option(help="Model file to write, fitted on all rows.")
+    ] = None,
+    table: Annotated[Path | None, typer.Option(help="CSV file to write all points to.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+) -> None:
+    """Find hyper-parameters by candidate labels alone, and fit the best on all rows."""
+    for path in (out, table):
+        if path is not None:
+            _check_folder(path)
+    read = _read(file, candidates, None, ignore, index, separator)
+    params: dict[str, Any] = {"model": model, "epochs": epochs, "batch_size": batch_size}
+    params |= {"device": device} | ({"psi": psi} if method is MethodName.lw else {})
+    shared = {
+        "criterion": criterion.value,
+        "validation": validation,
+        "refit": out is not None,
+        "random_state": seed,
+        "verbose": not quiet,
+    }
+    asked = {"study": study, "study_name": study_name, "batch": batch, "prune": prune}
+    by_trials = 50 if trials is None and study is not None else trials
+    result = _run(_estimator(method)(**params), read, file, by_trials, asked, shared)
+    _show(result)
+    if table is not None:
+        _write_table(result, table)
+    if out is not None and result.model is not None:
+        result.model.save(out, metadata=_columns(file, candidates, None, index, separator))
+        console.print(f"model written to {out}", highlight=False)
+
+
+def _run(
+    estimator: Any,
+    read: Any,
+    file: Path,
+    trials: int | None,
+    asked: dict[str, Any],
+    shared: dict[str, Any],
+) -> SearchResult:
+    from amongst.selection import grid_search, optuna_search
+
+    frame, sets = _frame(read), _sets_of(read, file)
+    if trials is None:
+        return grid_search(estimator, frame, sets, **shared)
+    return optuna_search(estimator, frame, sets, trials=trials, **asked, **shared)
+
+
+def _show(result: SearchResult) -> None:
+    shown = RichTable(title=f"{len(result.table)} points, best {result.criterion} first")
+    for column in result.table.columns:
+        shown.add_column(column, justify="right")
+    for _, row in result.ranked().head(SHOWN).iterrows():
+        shown.add_row(*(_text(value) for value in row))
+    console.print(shown)
+    console.print(f"chosen: {result}", highlight=False, markup=False)
+
+
+def _text(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _write_table(result: SearchResult, path: Path) -> None:
+    from amongst.archive import write_atomically
+
+    write_atomically(path, result.ranked().to_csv(index=False).encode())
+    console.print(f"{len(result.table)} points written to {path}", highlight=False)
