@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 from amongst.checks import check_choice
 from amongst.methods.average import Average
-from amongst.methods.base import Method, Optimizer, Refresh
+from amongst.methods.base import LossForm, Method, Optimizer, Refresh
 from amongst.methods.cc import CC
 from amongst.methods.clpl import CLPL
 from amongst.methods.lw import LW
@@ -23,6 +23,7 @@ __all__ = [
     "PROTOCOLS",
     "RC",
     "Average",
+    "LossForm",
     "Method",
     "Minimum",
     "Optimizer",

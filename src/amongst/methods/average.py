@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from amongst.losses import average
-from amongst.methods.base import Method
+from amongst.methods.base import LossForm, Method
 from amongst.methods.proden import PRODEN
 
 __all__ = ["Average"]
@@ -32,6 +32,11 @@ class Average(Method):
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = PRODEN.grid
 
     psi: str = "cross_entropy"
+
+    @property
+    def loss_form(self) -> LossForm:
+        """Eq. (3) with weights 1/|s| and β = 0."""
+        return LossForm("uniform", self.psi)
 
     def loss(self, scores: Tensor, inside: Tensor, weights: Tensor | None) -> Tensor:
         """The pure function of that name."""

@@ -13,13 +13,32 @@ from typing import Any, ClassVar, Literal
 
 from torch import Tensor
 
-__all__ = ["Method", "Optimizer", "Refresh"]
+__all__ = ["LossForm", "Method", "Optimizer", "Refresh"]
 
 Refresh = Literal["never", "same", "post", "epoch"]
 """When weights change: never; from the pass that gave the loss; from a second pass after the
 optimiser's step; or once an epoch, for all rows."""
 
 Optimizer = Literal["sgd", "adam"]
+
+
+@dataclass(frozen=True)
+class LossForm:
+    """A loss in the terms of Eq. (3), for engines that have a kernel for it.
+
+    Attributes
+    ----------
+    kind : where the weights of Eq. (3) come from: ``"stored"``, ``"uniform"`` (1/|s|), ``"best"``
+        (all on the best candidate); or ``"consistent"``, −log Σ_{z∈s} p_z.
+    psi : name of the binary loss.
+    both : whether new weights are wanted outside s too.
+    outside : whether the second term of Eq. (3) counts; β is 0 if not.
+    """
+
+    kind: Literal["stored", "uniform", "best", "consistent"]
+    psi: str = "cross_entropy"
+    both: bool = False
+    outside: bool = False
 
 
 @dataclass(frozen=True)
@@ -51,6 +70,11 @@ class Method(ABC):
     def when(self) -> Refresh:
         """When the weights change."""
         return "never"
+
+    @property
+    def loss_form(self) -> LossForm | None:
+        """The loss as a kernel may know it; None for one of its own, which runs in plain torch."""
+        return None
 
     def init(self, inside: Tensor) -> Tensor | None:
         """The weights before the first step, shape (..., K), or None for a method without any."""

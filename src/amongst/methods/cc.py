@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from amongst.losses import classifier_consistent
-from amongst.methods.base import Method, Optimizer
+from amongst.methods.base import LossForm, Method, Optimizer
 from amongst.methods.rc import ADAM_GRID
 
 __all__ = ["CC"]
@@ -33,6 +33,11 @@ class CC(Method):
     lr: ClassVar[float] = 1e-3
     weight_decay: ClassVar[float] = 1e-5
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = ADAM_GRID
+
+    @property
+    def loss_form(self) -> LossForm:
+        """−log Σ_{z∈s} p_z."""
+        return LossForm("consistent")
 
     def loss(self, scores: Tensor, inside: Tensor, weights: Tensor | None) -> Tensor:
         """−log Σ_{z∈s} p_z."""

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from amongst.checks import check_choice
 from amongst.losses import clpl, clpl_mean
-from amongst.methods.base import Method
+from amongst.methods.base import LossForm, Method
 from amongst.methods.proden import PRODEN
 
 __all__ = ["CLPL"]
@@ -39,6 +39,11 @@ class CLPL(Method):
 
     def __post_init__(self) -> None:
         check_choice("form", self.form, ("max", "mean"))
+
+    @property
+    def loss_form(self) -> LossForm | None:
+        """Eq. (3) with all weight on the best candidate, 1 outside and β = 1; the mean has none."""
+        return LossForm("best", self.psi, outside=True) if self.form == "max" else None
 
     def loss(self, scores: Tensor, inside: Tensor, weights: Tensor | None) -> Tensor:
         """The form that was asked for."""

@@ -17,7 +17,7 @@ from amongst.losses import (
     leveraged_weighted,
     leveraged_weights,
 )
-from amongst.methods.base import Method, Refresh
+from amongst.methods.base import LossForm, Method, Refresh
 
 __all__ = ["LW"]
 
@@ -74,6 +74,11 @@ class LW(Method):
     def when(self) -> Refresh:
         """As the parameter `refresh` says."""
         return self.refresh
+
+    @property
+    def loss_form(self) -> LossForm:
+        """Eq. (3) itself."""
+        return LossForm("stored", self.psi, both=True, outside=True)
 
     def init(self, inside: Tensor) -> Tensor:
         """Starting weights by the rule `initial`."""

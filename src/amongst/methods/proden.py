@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from amongst.losses import candidate_weights, initial_weights, weighted_cross_entropy
-from amongst.methods.base import Method, Refresh
+from amongst.methods.base import LossForm, Method, Refresh
 
 __all__ = ["PRODEN"]
 
@@ -41,6 +41,11 @@ class PRODEN(Method):
     def when(self) -> Refresh:
         """From the pass that gave the loss."""
         return "same"
+
+    @property
+    def loss_form(self) -> LossForm:
+        """Eq. (3) with the cross-entropy and β = 0."""
+        return LossForm("stored")
 
     def init(self, inside: Tensor) -> Tensor:
         """1/|s| on candidates."""

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from amongst.losses import candidate_weights, initial_weights, weighted_cross_entropy
-from amongst.methods.base import Method, Optimizer, Refresh
+from amongst.methods.base import LossForm, Method, Optimizer, Refresh
 
 __all__ = ["ADAM_GRID", "RC"]
 
@@ -47,6 +47,11 @@ class RC(Method):
     def when(self) -> Refresh:
         """From a second pass after the step."""
         return "post"
+
+    @property
+    def loss_form(self) -> LossForm:
+        """Eq. (3) with the cross-entropy and β = 0."""
+        return LossForm("stored")
 
     def init(self, inside: Tensor) -> Tensor:
         """1/|s| on candidates."""

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from amongst.engine.population import loss_kernel
 from amongst.engine.population.cohort import Group
-from amongst.engine.population.forms import LossForm, form_of
+from amongst.methods import LossForm
 
 if TYPE_CHECKING:
     from amongst.engine.population.fused import FusedStep
@@ -41,7 +41,7 @@ class FusedLoss:
     @classmethod
     def of(cls, step: FusedStep, group: Group) -> FusedLoss | None:
         """The fused loss of a group, or None where the kernel does not know it."""
-        form = form_of(group.method)
+        form = group.method.loss_form
         if form is None or step.network.n_classes > MOST_CLASSES:
             return None
         m = group.part.stop - group.part.start
