@@ -23,7 +23,6 @@ from amongst.engine import (
     Features,
     Settings,
     Training,
-    TrainingData,
     Watch,
     as_device,
     predict_scores,
@@ -183,16 +182,15 @@ def _together(estimators: Sequence[NeuralClassifier], task: _Task) -> list[Train
     shift, scale = first._fit_scaling(task.X[task.rows])
     inside = torch.from_numpy(task.sets.to_mask())
     rows = torch.from_numpy(task.rows)
-    held = None if task.held is None else torch.from_numpy(task.held)
     seen = task.sets[task.rows]
-    members = [Member(e._method(seen), inside, e._settings(), rows, held) for e in estimators]
+    members = [Member(e._method(seen), inside, e._settings(), rows) for e in estimators]
     try:
         result = train_population(
             Features.of(task.X, shift, scale),
             members,
             model=first.model,
             options=first._network_options(),
-            held=task.criteria,
+            watch=_watch(task, as_device(first.device), torch.float32, shift, scale),
             device=first.device,
             on_epoch=_listener(first, task, len(members)),
         )
@@ -235,7 +233,7 @@ def _alone(which: int, estimator: NeuralClassifier, task: _Task) -> Trained:
             if task.report is not None and task.report(which, run.epoch, run.records[-1]):
                 raise _Stopped
 
-        watch = _watch(task, data, shift, scale)
+        watch = _watch(task, data.features.device, dtype, shift, scale)
         try:
             train(model, data, method, settings, watch=watch, training=state, on_epoch=on_epoch)
         except _Stopped:
@@ -245,10 +243,12 @@ def _alone(which: int, estimator: NeuralClassifier, task: _Task) -> Trained:
     return Trained(model, state.history)
 
 
-def _watch(task: _Task, data: TrainingData, shift: Any, scale: Any) -> list[Watch]:
+def _watch(
+    task: _Task, device: torch.device, dtype: torch.dtype, shift: Any, scale: Any
+) -> list[Watch]:
+    """The criteria on the held rows, which all networks share."""
     if task.held is None:
         return []
-    device, dtype = data.features.device, data.features.dtype
     features = Features.of(task.X[task.held], shift, scale).to(device, dtype)
     inside = torch.from_numpy(task.sets[task.held].to_mask()).to(device)
     return [

@@ -72,7 +72,7 @@ class SearchResult:
 
     def __str__(self) -> str:
         mark = " (true labels decided: an oracle, no selection)" if self.oracle else ""
-        settings = ", ".join(f"{name}={value!r}" for name, value in self.best_params.items())
+        settings = ", ".join(f"{name}={_short(value)}" for name, value in self.best_params.items())
         value = self.table[self.criterion].iloc[self.best_index]
         return f"{settings}: {self.criterion} {value:.4f} of {len(self.table)} points{mark}"
 
@@ -130,3 +130,7 @@ def _state(outcome: Outcome | None) -> str:
     if outcome is None:
         return "pruned"
     return "complete" if outcome.diverged is None else "diverged"
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
