@@ -2,7 +2,8 @@
 
 ``eager`` runs anywhere. ``graph`` captures the same operations, one graph for each batch size;
 ``compiled`` lets torch.compile fuse them first; ``fused`` uses hand-written Triton kernels. The
-last three need a GPU (``compiled`` also works on a CPU with a C++ compiler).
+last three need a GPU (``compiled`` also works on a CPU with a C++ compiler). ``alone`` trains
+member after member with the single engine.
 """
 
 from __future__ import annotations
@@ -17,13 +18,12 @@ import torch
 from amongst.checks import check_choice
 from amongst.engine.population.cohort import Cohort
 from amongst.engine.population.step import advance
-from amongst.engine.precision import products_in
 from amongst.errors import InputError
 from amongst.models.stacked import StackedDense
 
-__all__ = ["BACKENDS", "Stepper", "choose_backend", "make_stepper", "products_in"]
+__all__ = ["BACKENDS", "Stepper", "choose_backend", "make_stepper"]
 
-BACKENDS = ("auto", "eager", "graph", "compiled", "fused")
+BACKENDS = ("auto", "eager", "graph", "compiled", "fused", "alone")
 WARM_UPS = 3
 
 Stepper = Callable[[int], None]
@@ -68,7 +68,7 @@ def make_stepper(cohort: Cohort, backend: str, **options: Any) -> Stepper:
         return partial(advance, cohort)
     step: Advance = advance
     if backend == "compiled":
-        step = torch.compile(advance, fullgraph=True, dynamic=False)
+        step = _guarded(torch.compile(advance, fullgraph=True, dynamic=False))
     elif backend == "fused":
         from amongst.engine.population.fused import FusedStep
 
@@ -76,6 +76,21 @@ def make_stepper(cohort: Cohort, backend: str, **options: Any) -> Stepper:
     if cohort.device.type != "cuda":
         return partial(step, cohort)
     return _Graphs(cohort, step)
+
+
+def _guarded(step: Advance) -> Advance:
+    """A compiler that is missing or fails costs one clear sentence."""
+
+    def run(cohort: Cohort, size: int) -> None:
+        try:
+            step(cohort, size)
+        except torch._dynamo.exc.TorchDynamoException as error:
+            raise InputError(
+                f"backend='compiled' cannot compile here ({str(error).strip().splitlines()[0]}). "
+                "Use backend='auto', or install a compiler."
+            ) from error
+
+    return run
 
 
 class _Graphs:

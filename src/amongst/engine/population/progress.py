@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import torch
+from rich.console import Console
+from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as RichProgress
 from torch import Tensor
 
 from amongst.engine.population.member import Member
+from amongst.engine.population.plan import MemoryPlan
 
-__all__ = ["Progress", "print_progress"]
+__all__ = ["Progress", "population_bar", "print_progress"]
 
 
 @dataclass(eq=False)
@@ -24,6 +29,7 @@ class Progress:
     epoch, members : of the wave that trains now.
     indices : the wave's members by their place in the population, in the order of `values`.
     columns, values : what was measured last; shape (members, columns), on the device.
+    plans : the memory plan of each group of members in lockstep.
     """
 
     total: int
@@ -35,6 +41,7 @@ class Progress:
     columns: tuple[str, ...] = ()
     values: Tensor = field(default_factory=lambda: torch.empty(0, 0))
     began: float = field(default_factory=time.perf_counter)
+    plans: list[MemoryPlan] = field(default_factory=list)
 
     @classmethod
     def of(cls, members: Sequence[Member], callback: Callable[[Progress], None] | None) -> Progress:
@@ -56,6 +63,11 @@ class Progress:
         """If the rest goes as fast as what is done."""
         elapsed = time.perf_counter() - self.began
         return elapsed * (self.total - self.done) / max(self.done, 1)
+
+    def best(self, column: str | None = None) -> float:
+        """The best member's value of a column: the smallest loss, the largest of anything else."""
+        low, _, high = self.summary(column)
+        return low if (column or self.columns[-1]) == "loss" else high
 
     def summary(self, column: str | None = None) -> tuple[float, float, float]:
         """Smallest, median and largest value of a column (the last one by default)."""
@@ -83,3 +95,41 @@ def print_progress(progress: Progress) -> None:
         f"{middle:.4g} ({low:.4g} to {high:.4g}) · {progress.seconds_left:.0f} s left"
     )
     print(f"\r{text}", end="" if progress.done < progress.total else "\n", flush=True)
+
+
+@contextmanager
+def population_bar(
+    title: str, column: str | None = None, show: bool = True
+) -> Iterator[Callable[[Progress], None]]:
+    """An `on_epoch` that moves a bar: best and median member, time left.
+
+    Parameters
+    ----------
+    column : what to show of the members, by default what was measured last.
+
+    Examples
+    --------
+    >>> with population_bar("LW", show=False) as on_epoch:
+    ...     callable(on_epoch)
+    True
+    """
+    parts = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[text]}"),
+        TimeRemainingColumn(),
+    )
+    with RichProgress(*parts, console=Console(stderr=True), disable=not show) as bar:
+        task = bar.add_task(title, total=None, text="")
+
+        def on_epoch(progress: Progress) -> None:
+            if not bar.tasks[0].completed:
+                for plan in progress.plans:
+                    bar.console.print(str(plan))
+            name = column or progress.columns[-1]
+            median = progress.summary(column)[1]
+            text = f"{name} best {progress.best(column):.4f} median {median:.4f}"
+            bar.update(task, total=progress.total, completed=progress.done, text=text)
+
+        yield on_epoch

@@ -6,7 +6,7 @@ import gc
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,8 @@ import torch
 from torch import Tensor
 
 from amongst.engine.data import Features, as_device
-from amongst.engine.population.backends import choose_backend, make_stepper, products_in
+from amongst.engine.population.alone import goes_alone, train_alone
+from amongst.engine.population.backends import choose_backend, make_stepper
 from amongst.engine.population.checkpoint import (
     checkpoint_path,
     load_checkpoint,
@@ -27,35 +28,13 @@ from amongst.engine.population.plan import plan_memory, split_waves
 from amongst.engine.population.progress import Progress
 from amongst.engine.population.result import PopulationResult, Wave
 from amongst.engine.population.step import refresh_all
+from amongst.engine.population.task import Task
+from amongst.engine.precision import products_in
 from amongst.engine.single import Watch
 from amongst.errors import AmongstWarning, InputError
 from amongst.models import ModelSpec
 
 __all__ = ["train_population"]
-
-COUNTED = ("loss", "covering")
-
-
-@dataclass(frozen=True, eq=False)
-class _Task:
-    """What all waves of one call have in common."""
-
-    members: Sequence[Member]
-    features: Features
-    model: ModelSpec
-    options: dict[str, Any]
-    watch: Sequence[Watch]
-    held: Mapping[str, Criterion]
-    backend: str
-    checkpoint: Path | None
-    every: int
-    keep_weights: bool
-    progress: Progress
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        oracle = ("oracle",) if self.members[0].held_truth is not None else ()
-        return (*COUNTED, *(item.name for item in self.watch), *self.held, *oracle)
 
 
 def train_population(
@@ -85,8 +64,8 @@ def train_population(
     features : n examples, shared by all members.
     members : what each one minimises, and how.
     model, options : a network as for `build_model`. A linear model or MLP has layers written for
-        the purpose; any other module goes through vmap, where dropout differs from the single
-        engine's.
+        the purpose; the ConvNet on a GPU, which it fills alone, trains member after member; any
+        other module goes through vmap, where dropout differs from the single engine's.
     watch : measured after every epoch for every member, e.g. accuracy on a test set.
     held : criteria by name, measured on each member's own held rows and candidate sets.
     device : where to train.
@@ -115,7 +94,7 @@ def train_population(
     """
     check_members(members, len(features))
     chosen = as_device(device)
-    task = _Task(
+    task = Task(
         members=members,
         features=features.to(chosen),
         model=model,
@@ -128,16 +107,14 @@ def train_population(
         keep_weights=keep_weights,
         progress=Progress.of(members, on_epoch),
     )
-    waves = [
-        wave
-        for cohort in arrange(members)
-        for part in _parts(task, cohort, memory_limit)
-        for wave in _fitting(task, part)
-    ]
+    parts = [part for cohort in arrange(members) for part in _parts(task, cohort, memory_limit)]
+    waves = [wave for part in parts for wave in _fitting(task, part)]
     return PopulationResult(members, task.columns, waves)
 
 
-def _parts(task: _Task, cohort: list[int], memory_limit: int | None) -> list[list[int]]:
+def _parts(task: Task, cohort: list[int], memory_limit: int | None) -> list[list[int]]:
+    if goes_alone(task):
+        return [[index] for index in cohort]
     plan = plan_memory(
         [task.members[i] for i in cohort],
         task.features,
@@ -146,12 +123,15 @@ def _parts(task: _Task, cohort: list[int], memory_limit: int | None) -> list[lis
         device=task.features.device,
         memory_limit=memory_limit,
     )
+    task.progress.plans.append(plan)
     return split_waves(cohort, plan.waves)
 
 
-def _fitting(task: _Task, indices: list[int]) -> list[Wave]:
+def _fitting(task: Task, indices: list[int]) -> list[Wave]:
     """Train these members together, or, where the device runs out of memory, half by half."""
     try:
+        if goes_alone(task):
+            return [train_alone(task, index) for index in indices]
         return [_train_wave(task, indices)]
     except RuntimeError as error:
         if not _is_out_of_memory(error):
@@ -172,7 +152,7 @@ def _fitting(task: _Task, indices: list[int]) -> list[Wave]:
     return [wave for half in split_waves(indices, 2) for wave in _fitting(task, half)]
 
 
-def _train_wave(task: _Task, indices: list[int]) -> Wave:
+def _train_wave(task: Task, indices: list[int]) -> Wave:
     members = [task.members[i] for i in indices]
     pad = task.features.device.type == "cuda"
     cohort = form_cohort(members, task.features, task.model, task.options, pad=pad)
@@ -196,7 +176,7 @@ def _train_wave(task: _Task, indices: list[int]) -> Wave:
 
 
 def _train_cohort(
-    task: _Task, indices: list[int], cohort: Cohort, history: dict[str, Tensor]
+    task: Task, indices: list[int], cohort: Cohort, history: dict[str, Tensor]
 ) -> None:
     path = None if task.checkpoint is None else checkpoint_path(task.checkpoint, cohort)
     done = 0 if path is None else load_checkpoint(path, cohort, history)
@@ -215,7 +195,7 @@ def _train_cohort(
         task.progress.advance(indices, epoch + 1, task.columns, history["values"][epoch])
 
 
-def _measured(task: _Task, cohort: Cohort) -> Tensor:
+def _measured(task: Task, cohort: Cohort) -> Tensor:
     """This epoch's values (M, columns); NaN for members that are alive no more."""
     counted = list((cohort.totals / cohort.n_rows).unbind(-1))
     values = counted + measure_watched(cohort, task.watch) + measure_held(cohort, task.held)

@@ -50,7 +50,7 @@ class StackedDense(StackedNetwork):
         self.momentum, self.eps = _normalisation(self.template)
         self.parameters = self._stacked(models, _PARAMETERS, device, dtype)
         self.buffers = self._stacked(models, _STATISTICS, device, dtype)
-        self.buffers.append(torch.zeros(len(models), dtype=torch.int64, device=device))
+        self.buffers.append(torch.tensor([_batches(m) for m in models], device=device))
 
     @property
     def n_hidden(self) -> int:
@@ -211,6 +211,12 @@ def _unstack(target: Tensor, value: Tensor) -> None:
 def _padded(sizes: list[int]) -> list[int]:
     up = [-(-size // 8) * 8 for size in sizes]
     return [*up[:-1], -(-sizes[-1] // 16) * 16]
+
+
+def _batches(model: nn.Module) -> int:
+    """How many batches the model's batch norm has seen."""
+    named = model.named_buffers()
+    return next((int(b) for name, b in named if name.endswith("num_batches_tracked")), 0)
 
 
 def _normalisation(model: nn.Module) -> tuple[float, float]:

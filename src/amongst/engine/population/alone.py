@@ -1,0 +1,143 @@
+"""Members one after another through the single engine: for networks that fill the device alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from amongst.engine.checkpoint import Keeper, fingerprint, load_checkpoint
+from amongst.engine.data import Features, TrainingData
+from amongst.engine.population.member import Member
+from amongst.engine.population.result import Wave
+from amongst.engine.population.task import Task
+from amongst.engine.precision import products_in
+from amongst.engine.single import Training, Watch, start, train
+from amongst.errors import DivergenceError
+from amongst.metrics import accuracy
+from amongst.models import ConvNet, build_model
+from amongst.models.stacked import stack_models
+
+__all__ = ["goes_alone", "train_alone"]
+
+
+def goes_alone(task: Task) -> bool:
+    """Whether members of this task train one by one: when asked, and for the ConvNet on a GPU."""
+    if task.backend != "auto":
+        return task.backend == "alone"
+    is_convnet = task.model in ("convnet", ConvNet) or isinstance(task.model, ConvNet)
+    return is_convnet and task.features.device.type == "cuda"
+
+
+def train_alone(task: Task, index: int) -> Wave:
+    """Member `index` as a wave of its own."""
+    member = task.members[index]
+    settings, data = member.settings, _data(task, member)
+    shape = data.features.shape
+    model = build_model(task.model, shape, member.n_classes, member.initial_seed, **task.options)
+    model.to(data.features.device, data.features.dtype)
+    state = start(model, data, member.method, settings)
+    keeper = _keeper(task, index, state, data)
+    values = torch.full((settings.epochs, 1, len(task.columns)), torch.nan, dtype=torch.float64)
+    _fill(task, values, state)
+    keeper(state)
+    diverged = 0
+    try:
+        with products_in(settings.precision):
+            train(
+                model,
+                data,
+                member.method,
+                settings,
+                watch=_watches(task, member, data.features.dtype),
+                training=state,
+                on_epoch=_listener(task, index, values, keeper),
+            )
+    except DivergenceError:
+        diverged = state.epoch + 1
+        keeper.restore(state)
+    keeper.write(state)
+    seconds = torch.zeros(settings.epochs, dtype=torch.float64)
+    seconds[: state.epoch] = torch.tensor([r["seconds"] for r in state.records]).double()
+    weights = None if state.weights is None or not task.keep_weights else state.weights.cpu()
+    network = stack_models([state.model.cpu()], dtype=data.features.dtype)
+    return Wave((index,), network, values, seconds, torch.tensor([diverged]), (weights,))
+
+
+def _data(task: Task, member: Member) -> TrainingData:
+    """The member's own rows, in its precision."""
+    double = member.settings.precision == "float64"
+    features = task.features.to(
+        task.features.device, torch.float64 if double else task.features.dtype
+    )
+    inside = member.inside.to(features.device)
+    if member.rows is None:
+        return TrainingData(features, inside)
+    rows = member.rows.to(features.device).long()
+    return TrainingData(_part(features, rows), inside[rows])
+
+
+def _part(features: Features, rows: Tensor) -> Features:
+    return replace(features, values=features.values[rows])
+
+
+def _watches(task: Task, member: Member, dtype: torch.dtype) -> list[Watch]:
+    """What is watched and the criteria on held rows, in the member's precision; things that look at
+    one set of rows still share it."""
+    watches = [*task.watch, *_held(task, member)]
+    seen = {id(item.features): item.features for item in watches}
+    moved = {key: features.to(features.device, dtype) for key, features in seen.items()}
+    return [replace(item, features=moved[id(item.features)]) for item in watches]
+
+
+def _held(task: Task, member: Member) -> list[Watch]:
+    """The criteria, as things to watch on the held rows."""
+    if member.held is None:
+        return []
+    rows = member.held.to(task.features.device).long()
+    features, inside = _part(task.features, rows), member.inside.to(rows.device)[rows]
+    watches = [
+        Watch(name, features, partial(_apply, criterion, inside))
+        for name, criterion in task.held.items()
+    ]
+    if member.held_truth is not None:
+        truth = member.held_truth.to(rows.device)
+        watches.append(Watch("oracle", features, partial(accuracy, labels=truth)))
+    return watches
+
+
+def _apply(criterion: Callable[[Tensor, Tensor], Tensor], inside: Tensor, scores: Tensor) -> Tensor:
+    return criterion(scores, inside)
+
+
+def _keeper(task: Task, index: int, state: Training, data: TrainingData) -> Keeper:
+    """Goes on from the member's checkpoint where there is one."""
+    member = task.members[index]
+    if task.checkpoint is None:
+        return Keeper()
+    mark = f"{fingerprint(data, member.method, member.settings)}-{member.initial_seed}"
+    task.checkpoint.mkdir(parents=True, exist_ok=True)
+    path: Path = task.checkpoint / f"member-{mark}.amongst"
+    if path.exists():
+        load_checkpoint(path, state, mark)
+    return Keeper(path, mark)
+
+
+def _listener(task: Task, index: int, values: Tensor, keeper: Keeper) -> Callable[[Training], None]:
+    def listen(state: Training) -> None:
+        keeper(state)
+        _fill(task, values, state)
+        task.progress.advance([index], state.epoch, task.columns, values[state.epoch - 1])
+
+    return listen
+
+
+def _fill(task: Task, values: Tensor, state: Training) -> None:
+    """The state's records as rows of values."""
+    for epoch, record in enumerate(state.records):
+        row = [record.get(column, float("nan")) for column in task.columns]
+        values[epoch, 0] = torch.tensor(row, dtype=torch.float64)
