@@ -257,6 +257,21 @@ def test_a_folder_that_cannot_be_made_and_a_store_that_is_not_there(tmp_path: Pa
         Store(tmp_path)
 
 
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_store_that_was_removed_while_in_use_says_so(tmp_path: Path, replaced: bool) -> None:
+    path = tmp_path / "s.sqlite"
+    with Store(path) as store:
+        store.add(one())
+        assert store.is_here
+        for file in tmp_path.iterdir():
+            file.unlink()
+        if replaced:
+            Store(path).close()
+        with pytest.raises(StoreError, match="removed or replaced"):
+            store.add(one(1))
+    assert path.exists() == replaced
+
+
 def test_a_read_only_store_refuses_to_write(tmp_path: Path) -> None:
     path = tmp_path / "s.sqlite"
     with Store(path) as store:

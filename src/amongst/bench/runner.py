@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from amongst.bench.execute import Executor
@@ -154,12 +155,12 @@ class _Heart:
     def __exit__(self, *_: object) -> None:
         self.stop.set()
         self.thread.join()
-        self.store.release()
+        with suppress(StoreError):
+            self.store.release()
 
     def _beat(self) -> None:
         while not self.stop.wait(BEAT_SECONDS):
-            try:
-                with Store(self.store.path) as own:
-                    own.beat(self.store.runner)
-            except StoreError:
-                continue
+            if not self.store.is_here:
+                return
+            with suppress(StoreError), Store(self.store.path) as own:
+                own.beat(self.store.runner)

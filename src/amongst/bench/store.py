@@ -84,9 +84,15 @@ class Store:
             with self._errors("open"):
                 self._check()
                 self._prepare()
+            self._identity = _identity(self.path)
         except BaseException:
             self._connection.close()
             raise
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the path still leads to the file that was opened."""
+        return _identity(self.path) == self._identity
 
     def __enter__(self) -> Store:
         return self
@@ -240,6 +246,14 @@ class Store:
             if runner != self.runner and not _is_alive(host, pid, alive):
                 self._connection.execute("DELETE FROM claims WHERE runner = ?", (runner,))
 
+    def _check_place(self) -> None:
+        """A record written to a file that nobody can find would be lost without a word."""
+        if hasattr(self, "_identity") and not self.is_here:
+            raise StoreError(
+                f"{self.path} was removed or replaced while it was in use, so that nothing more "
+                "can be kept in it. Run the same command again."
+            )
+
     def _check(self) -> None:
         identity, version = (
             _pragma(self._connection, p) for p in ("application_id", "user_version")
@@ -283,6 +297,7 @@ class Store:
         with self._errors("write"):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
+                self._check_place()
                 yield
             except BaseException:
                 if self._connection.in_transaction:
@@ -323,6 +338,14 @@ def _connect_readonly(path: Path) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _pragma(connection: sqlite3.Connection, name: str) -> int:
