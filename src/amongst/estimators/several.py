@@ -34,7 +34,7 @@ from amongst.engine.population import (
     Criterion,
     Member,
     Progress,
-    print_progress,
+    population_bar,
     train_population,
 )
 from amongst.engine.progress import training_bar
@@ -184,16 +184,18 @@ def _together(estimators: Sequence[NeuralClassifier], task: _Task) -> list[Train
     rows = torch.from_numpy(task.rows)
     seen = task.sets[task.rows]
     members = [Member(e._method(seen), inside, e._settings(), rows) for e in estimators]
+    title, shown = f"{type(first).__name__} × {len(members)}", bool(first.verbose)
     try:
-        result = train_population(
-            Features.of(task.X, shift, scale),
-            members,
-            model=first.model,
-            options=first._network_options(),
-            watch=_watch(task, as_device(first.device), torch.float32, shift, scale),
-            device=first.device,
-            on_epoch=_listener(first, task, len(members)),
-        )
+        with population_bar(title, "covering", shown) as move:
+            result = train_population(
+                Features.of(task.X, shift, scale),
+                members,
+                model=first.model,
+                options=first._network_options(),
+                watch=_watch(task, as_device(first.device), torch.float32, shift, scale),
+                device=first.device,
+                on_epoch=_listener(task, len(members), move if shown else None),
+            )
     except _Stopped:
         return [Trained(None, pd.DataFrame()) for _ in members]
     diverged = result.diverged
@@ -201,15 +203,17 @@ def _together(estimators: Sequence[NeuralClassifier], task: _Task) -> list[Train
 
 
 def _listener(
-    estimator: NeuralClassifier, task: _Task, members: int
-) -> Callable[[Progress], None] | None:
-    if task.report is None:
-        return print_progress if estimator.verbose else None
-    report, done = task.report, set[int]()
+    task: _Task, members: int, move: Callable[[Progress], None] | None
+) -> Callable[[Progress], None]:
+    done = set[int]()
 
     def listen(progress: Progress) -> None:
+        if move is not None:
+            move(progress)
+        if task.report is None:
+            return
         for i, row in zip(progress.indices, progress.values.tolist(), strict=True):
-            if report(i, progress.epoch, dict(zip(progress.columns, row, strict=True))):
+            if task.report(i, progress.epoch, dict(zip(progress.columns, row, strict=True))):
                 done.add(i)
         if len(done) == members:
             raise _Stopped
