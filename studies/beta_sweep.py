@@ -12,25 +12,27 @@ import argparse
 from pathlib import Path
 
 import pandas as pd
-from population_grid import Point, Problem, by_budget
 
 from amongst.engine import Settings
 from amongst.methods import LW
 from amongst.theory import auto_beta
+from population_grid import Point, Problem, by_budget
 
-BETAS = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
+BETAS = (0.0, 1.0, 1.5, 2.0, 3.0, 4.0, 8.0, 16.0, 32.0)
 RATES = (0.01, 0.05)
 QS = (0.1, 0.3, 0.5, 0.7, 0.8, 0.9)
 
 
-def points(problem: Problem, epochs: int, seeds: int, precision: str) -> list[Point]:
+def points(
+    problem: Problem, epochs: int, seeds: int, precision: str, betas: tuple[float, ...] = BETAS
+) -> list[Point]:
     found = []
     for psi in ("sigmoid", "cross_entropy"):
         for q in QS:
             for seed in range(seeds):
                 sets = problem.sets(q, seed)
                 auto = auto_beta(sets, psi)
-                for beta, rule in [*((b, "fixed") for b in BETAS), (auto, "auto")]:
+                for beta, rule in [*((b, "fixed") for b in betas), (auto, "auto")]:
                     for lr in RATES:
                         labels = {"psi": psi, "q": q, "beta": beta, "rule": rule, "lr": lr}
                         settings = Settings(
@@ -49,11 +51,13 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--precision", default="bf16")
     parser.add_argument("--device", default="auto")
+    parser.add_argument("--only-auto", action="store_true", help="leave the fixed β out")
     options = parser.parse_args()
     tables = []
     for name in options.datasets:
         problem = Problem(name)
-        whole = points(problem, options.epochs, options.seeds, options.precision)
+        betas = () if options.only_auto else BETAS
+        whole = points(problem, options.epochs, options.seeds, options.precision, betas)
         for part in by_budget(whole, 600):
             tables.append(problem.run(part, options.device))
             pd.concat(tables).to_csv(options.out, index=False, float_format="%.6g")

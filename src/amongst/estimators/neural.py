@@ -61,8 +61,8 @@ class NeuralClassifier(PartialLabelClassifier):
     epochs, batch_size : passes over the rows, and rows a step.
     lr, weight_decay : of the optimiser; None for the method's own.
     optimizer : ``"sgd"`` (momentum 0.9) or ``"adam"``; None for the method's own.
-    schedule : ``"exponential"``, ``"halving"``, ``"proden"`` or ``"constant"``; None for that of
-        the protocol.
+    schedule : ``"cosine"``, ``"exponential"``, ``"halving"``, ``"proden"`` or ``"constant"``; None
+        for cosine, or for that of the protocol where one is named.
     protocol : ``"default"``, ``"paper"`` or ``"official"``; see `amongst.methods.PROTOCOLS`.
     scaling : ``"auto"`` brings uint8 to [0, 1] and standardises other features (fitted on the
         rows of `fit`); None leaves them.
@@ -193,10 +193,14 @@ class NeuralClassifier(PartialLabelClassifier):
             lr=own.lr if self.lr is None else self.lr,
             weight_decay=own.weight_decay if self.weight_decay is None else self.weight_decay,
             optimizer=self.optimizer or own.optimizer,  # type: ignore[arg-type]
-            schedule=self.schedule or get_protocol(self.protocol).schedule,
+            schedule=self.schedule or self._schedule(),
             precision=self.precision,
             seed=as_seed(self.random_state),
         )
+
+    def _schedule(self) -> str:
+        """Cosine is the better one for a fixed number of epochs; a protocol has its own."""
+        return "cosine" if self.protocol == "default" else get_protocol(self.protocol).schedule
 
     def _build(
         self, in_shape: tuple[int, ...], n_classes: int, settings: Settings

@@ -45,8 +45,8 @@ class AutoRule:
         unambiguous and β hardly matters; above the cap β times the learning rate is too long a step.
     """
 
-    lift: float = 2.0
-    scale: float = 3.0
+    lift: float = 2.5
+    scale: float = 1.0
     floor: float = 2.0
     cap: float = 64.0
 
@@ -80,7 +80,7 @@ def auto_beta(
     >>> from amongst.candidates import uniform
     >>> sets = uniform(np.arange(10).repeat(1000), q=0.7, seed=0)
     >>> [round(auto_beta(sets, psi), 1) for psi in ("sigmoid", "cross_entropy")]
-    [1.2, 15.7]
+    [1.3, 5.2]
     """
     candidates = as_candidates(sets)
     sizes = np.bincount(candidates.sizes, minlength=candidates.n_classes + 1)
@@ -96,9 +96,9 @@ def beta_from_sizes(sizes: Any, psi: str | Psi = "cross_entropy", rule: AutoRule
 
     >>> from amongst.theory import size_law
     >>> [round(beta_from_sizes(size_law(10, q), "sigmoid"), 2) for q in (0.1, 0.5, 0.9)]
-    [1.81, 1.25, 1.86]
+    [2.3, 1.4, 2.0]
     >>> [round(beta_from_sizes(size_law(10, q)), 2) for q in (0.1, 0.5, 0.9)]
-    [2.0, 8.33, 33.61]
+    [2.0, 2.78, 11.2]
     """
     if is_shift_invariant(psi):
         return _limited(reversal_beta(sizes), rule)
