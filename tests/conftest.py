@@ -7,8 +7,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import settings
 
 torch.set_num_threads(1)
+
+settings.register_profile("amongst", deadline=None)  # a busy machine is not a failure
+settings.load_profile("amongst")
 
 
 @pytest.fixture(scope="session")
