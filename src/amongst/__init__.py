@@ -5,11 +5,17 @@ from amongst.estimators import (
     AverageClassifier,
     CCClassifier,
     CLPLClassifier,
+    IPALClassifier,
     LWClassifier,
+    PALOCClassifier,
+    PLECOCClassifier,
+    PLKNNClassifier,
+    PLSVMClassifier,
     PRODENClassifier,
     RCClassifier,
     load,
 )
+from amongst.selection import LWClassifierCV
 
 __version__ = "0.1.0"
 
@@ -18,7 +24,13 @@ __all__ = [
     "CCClassifier",
     "CLPLClassifier",
     "CandidateSets",
+    "IPALClassifier",
     "LWClassifier",
+    "LWClassifierCV",
+    "PALOCClassifier",
+    "PLECOCClassifier",
+    "PLKNNClassifier",
+    "PLSVMClassifier",
     "PRODENClassifier",
     "RCClassifier",
     "__version__",

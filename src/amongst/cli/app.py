@@ -11,6 +11,7 @@ from rich.console import Console
 from amongst.cli import bench, datasets, tables
 from amongst.cli.classical import classical
 from amongst.cli.report import report
+from amongst.cli.search import search
 from amongst.cli.theory import theory
 from amongst.errors import AmongstError
 
@@ -30,6 +31,7 @@ app.command(rich_help_panel=YOUR_DATA)(tables.describe)
 app.command(rich_help_panel=YOUR_DATA)(tables.fit)
 app.command(rich_help_panel=YOUR_DATA)(tables.predict)
 app.command(rich_help_panel=YOUR_DATA)(tables.disambiguate)
+app.command(rich_help_panel=YOUR_DATA)(search)
 
 RESEARCH = "Research"
 app.add_typer(datasets.app, name="datasets", rich_help_panel=RESEARCH)
