@@ -1,0 +1,54 @@
+"""docs/selection.md: its blocks run, and its table is the committed study's."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import typer
+from sklearn.datasets import load_iris
+from typer.testing import CliRunner
+
+from amongst.candidates import uniform
+from amongst.cli.search import search
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "selection.md").read_text()
+BLOCK = re.compile(r"^```(python|console)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def test_blocks_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("optuna", reason="optuna is not installed")
+    monkeypatch.chdir(tmp_path)
+    data = load_iris(as_frame=True)
+    sets = uniform(data.target_names[data.target], 0.3, seed=0)
+    data.data.assign(species=sets.to_strings()).to_csv("iris.csv", index=False)
+    app = typer.Typer()
+    app.command()(search)
+    shared: dict[str, Any] = {}
+    for language, text in BLOCK.findall(PAGE):
+        if language == "python":
+            exec(compile(text, "selection.md", "exec"), shared)
+        else:
+            words = shlex.split(text)
+            assert words[:2] == ["amongst", "search"]
+            CliRunner().invoke(app, words[2:], catch_exceptions=False)
+    assert Path("best.amongst").exists()
+    assert shared["told"].oracle
+    assert not shared["result"].oracle
+
+
+def test_the_table_is_that_of_the_committed_results() -> None:
+    results = pd.read_csv(ROOT / "results" / "selection_study.csv")
+    study = runpy.run_path(str(ROOT / "benchmarks" / "selection_study.py"))
+    assert study["printed"](results) in PAGE
+    regret = results.pivot_table(
+        index=["case", "model", "seed"], columns="criterion", values="regret"
+    )
+    assert (regret >= 0).all(axis=None)
+    assert (regret["oracle"] <= regret["chance"]).all()
