@@ -226,6 +226,19 @@ def test_a_trial_without_a_mark_is_put_back_once_nobody_else_is_at_work(sqlite: 
     assert runners.requeue_stale(study) == 1
 
 
+def test_runners_at_work_together_draw_different_settings(sqlite: str) -> None:
+    search(sqlite, trials=1)
+    study = study_at(sqlite)
+    assert runners.salt(study) == 0
+    study.set_user_attr("runner another-machine:1:abc", "at work")
+    assert runners.salt(study) > 0
+
+
+def test_alone_a_search_is_reproducible() -> None:
+    first, second = (search(trials=5, prune=False).table for _ in range(2))
+    assert first[["lr", "beta", "risk"]].equals(second[["lr", "beta", "risk"]])
+
+
 def test_a_trial_that_kills_its_runner_is_given_up_at_last(sqlite: str) -> None:
     search(sqlite, trials=1)
     study = study_at(sqlite)

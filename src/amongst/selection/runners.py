@@ -17,7 +17,7 @@ from typing import Any
 
 from amongst.selection.storage import import_optuna
 
-__all__ = ["RETRIES", "RUNNER", "at_work", "give_up", "mark", "requeue_stale"]
+__all__ = ["RETRIES", "RUNNER", "at_work", "give_up", "mark", "requeue_stale", "salt"]
 
 RUNNER = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:12]}"
 """This process, as its trials name it."""
@@ -66,6 +66,12 @@ def give_up(study: Any, trial: Any) -> None:
     if trial.params and times <= RETRIES:
         attributes = {"retry": times, "retry_of": trial.number}
         study.enqueue_trial(dict(trial.params), user_attrs=attributes)
+
+
+def salt(study: Any) -> int:
+    """0 for a runner that is alone, which keeps a search reproducible; else a number of its own,
+    so that two runners do not draw the same settings."""
+    return int(RUNNER.rsplit(":", 1)[1], 16) if _others_at_work(study) else 0
 
 
 def _others_at_work(study: Any) -> bool:

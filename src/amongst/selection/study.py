@@ -20,7 +20,7 @@ from amongst.checks import check_integer
 from amongst.errors import InputError
 from amongst.selection.evaluate import Outcome, Task, evaluate
 from amongst.selection.result import SearchResult, make_result, sign
-from amongst.selection.runners import at_work, give_up, mark, requeue_stale
+from amongst.selection.runners import at_work, give_up, mark, requeue_stale, salt
 from amongst.selection.space import Point, Range, Space
 from amongst.selection.storage import import_optuna, open_study, quiet
 
@@ -87,7 +87,6 @@ def open_search(options: StudyOptions, facts: Mapping[str, Any], seed: int) -> t
     with quiet():
         study = open_study(options.url, options.name, direction, pruner)
         kept = _agree(study, options, {**facts, "criterion": options.criterion}, seed)
-    study.sampler = _sampler(optuna, kept + len(study.trials))
     return study, kept
 
 
@@ -105,6 +104,7 @@ def run_study(
     """
     with quiet(), at_work(study):
         requeue_stale(study)
+        study.sampler = _sampler(task.seed + len(study.trials) + salt(study))
         while (missing := options.trials - len(_finished(study))) > 0:
             _run_batch(study, task, distributions, options, min(missing, options.batch))
             if task.verbose:
@@ -268,8 +268,9 @@ def _interval(task: Task) -> int:
     return max(1, epochs // REPORTS) if isinstance(epochs, int) else 1
 
 
-def _sampler(optuna: Any, seed: int) -> Any:
+def _sampler(seed: int) -> Any:
     """TPE that takes the running trials of a batch for bad ones, so that a batch spreads."""
+    optuna = import_optuna()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         return optuna.samplers.TPESampler(seed=seed % 2**32, constant_liar=True)
