@@ -75,11 +75,11 @@ class StackedDense(StackedNetwork):
             weight, scale, shift = values[3 * layer : 3 * layer + 3]
             product = torch.bmm(x, weight.to(self.compute)).to(scale.dtype)
             mean = product.mean(1, keepdim=True)
-            centred = product - mean
+            centred = product.sub_(mean)
             variance = centred.square().mean(1, keepdim=True)
             spread = (variance + self.eps).rsqrt()
-            normal = centred * spread
-            active = (normal * scale + shift).relu().to(self.compute)
+            normal = centred.mul_(spread)
+            active = torch.addcmul(shift, normal, scale).relu_().to(self.compute)
             tape.append((x, normal.to(self.compute), active, spread, mean, variance))
             x = active
         scores = torch.bmm(x, values[-2].to(self.compute)).to(values[-1].dtype) + values[-1]
@@ -176,11 +176,11 @@ def _through_norm(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Back through ReLU and batch norm: slopes of its input, of its scale and of its shift."""
     rows = slopes.shape[1]
-    slopes = torch.where(active > 0, slopes, 0).to(scale.dtype)
+    slopes = torch.ops.aten.threshold_backward(slopes, active, 0).to(scale.dtype)
     to_shift = slopes.sum(1, keepdim=True)
     to_scale = (slopes * normal).sum(1, keepdim=True)
-    centred = slopes - (to_shift + normal * to_scale) / rows
-    return centred * (scale * spread), to_scale, to_shift
+    centred = slopes.sub_(to_shift / rows).addcmul_(normal, to_scale, value=-1 / rows)
+    return centred.mul_(scale * spread), to_scale, to_shift
 
 
 def _product(x: Tensor, weight: Tensor) -> Tensor:
