@@ -3,16 +3,16 @@
 from types import MappingProxyType
 
 from amongst.estimators.base import PartialLabelClassifier
-from amongst.estimators.ipal import IPALClassifier
-from amongst.estimators.neural import (
+from amongst.estimators.by_method import (
     AverageClassifier,
     CCClassifier,
     CLPLClassifier,
     LWClassifier,
-    NeuralClassifier,
     PRODENClassifier,
     RCClassifier,
 )
+from amongst.estimators.ipal import IPALClassifier
+from amongst.estimators.neural import NeuralClassifier
 from amongst.estimators.paloc import PALOCClassifier
 from amongst.estimators.persistence import load, save
 from amongst.estimators.plecoc import PLECOCClassifier
