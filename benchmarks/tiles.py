@@ -3,7 +3,9 @@
     python benchmarks/tiles.py --members 250 --json tiles.json
 
 The fastest tiles of each kernel are put together, measured as a whole step, and written as "best",
-which `population.py --tiles tiles.json` reads.
+which `population.py --tiles tiles.json` reads. Every variant starts from fresh members and says how
+many are alive at its end: the kernels skip a dead member, so that a row with dead ones is too fast,
+and is not chosen.
 """
 
 from __future__ import annotations
@@ -12,10 +14,12 @@ import argparse
 import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from functools import partial
 from itertools import product
 from typing import Any
 
 import torch
+from torch import Tensor
 
 import measure
 import population
@@ -24,6 +28,8 @@ from amongst.engine.population.cohort import Cohort, form_cohort
 from amongst.engine.population.fused import FusedStep, Tiles
 
 CALLS = 10
+COLUMNS = {"variant": "s", "microseconds": ".1f", "alive": "d", "note": "s"}
+State = dict[str, Tensor]
 # columns, inner step, num_warps, num_stages, maxnreg (0: as many as wanted)
 FORWARD = [(64, 64, 8, 2, 128), (64, 64, 16, 3, 0), (128, 64, 16, 3, 0), (32, 64, 8, 2, 0),
            (64, 32, 8, 3, 128), (32, 64, 4, 2, 0), (128, 64, 8, 2, 0), (64, 64, 8, 3, 0)]  # fmt: skip
@@ -49,37 +55,44 @@ def main() -> None:
     data = population.synthetic(60_000, 10, device)
     chosen = population.population(args, data, args.members, "bf16")
     cohort = form_cohort(chosen, data["train"], "mlp", {}, pad=True)
+    fresh = {name: value.clone() for name, value in cohort.state().items()}
     with torch.no_grad():
         cohort.begin_epoch(0)
-        rows, best = tuned(cohort, args.until)
-        rows += parts(cohort, best)
+        rows, best = tuned(cohort, fresh, args.until)
+        rows += parts(cohort, fresh, best)
     content = {"machine": measure.machine(device), "rows": rows, "best": asdict(best)}
     measure.save(args.json, content)
-    print(measure.table(rows, {"variant": "s", "microseconds": ".1f", "note": "s"}))
+    print(measure.table(rows, COLUMNS))
     print(best)
 
 
-def tuned(cohort: Cohort, until: float) -> tuple[list[dict[str, Any]], Tiles]:
+def tuned(cohort: Cohort, fresh: State, until: float) -> tuple[list[dict[str, Any]], Tiles]:
     """Sweep the kernels, then the whole step with the best of each."""
     rows, best = [], Tiles()
     for kind in ("weight", "forward", "backward"):
-        found = [row for row in sweep(cohort, kind, until) if "microseconds" in row]
+        found = sweep(cohort, fresh, kind, until)
         rows += found
-        if found:
-            fastest = min(found, key=lambda row: row["microseconds"])
+        fastest = min(found, key=partial(took, cohort), default={})
+        if took(cohort, fastest) < float("inf"):
             best = with_tiles(best, kind, fastest["tiles"])
     whole = []
     for early, overlap in product((False, True), (False, True)):
         tiles = replace(best, early=early, overlap=overlap)
         name = f"whole step{' early' * early}{' overlap' * overlap}"
-        row = timed(name, layers(cohort, tiles, "whole"), cohort)
+        row = timed(name, layers(cohort, tiles, "whole"), cohort, fresh)
         whole.append(row | {"early": early, "overlap": overlap})
     rows += whole
-    fastest = min(whole, key=lambda row: row.get("microseconds", float("inf")))
+    fastest = min(whole, key=partial(took, cohort))
     return rows, replace(best, early=fastest["early"], overlap=fastest["overlap"])
 
 
-def sweep(cohort: Cohort, kind: str, until: float) -> list[dict[str, Any]]:
+def took(cohort: Cohort, row: dict[str, Any]) -> float:
+    """Microseconds, infinite for a row that failed or lost a member."""
+    whole = row.get("alive") == len(cohort)
+    return float(row["microseconds"]) if whole else float("inf")
+
+
+def sweep(cohort: Cohort, fresh: State, kind: str, until: float) -> list[dict[str, Any]]:
     """All layers' kernels of one kind with each of the tiles in turn, while there is time."""
     rows = []
     for numbers in TRIED[kind]:
@@ -89,7 +102,7 @@ def sweep(cohort: Cohort, kind: str, until: float) -> list[dict[str, Any]]:
         name = f"{kind} {'x'.join(map(str, shape))} warps {warps} stages {stages}"
         name += f" registers {registers}" if registers else ""
         run = layers(cohort, with_tiles(Tiles(), kind, numbers), kind)
-        rows.append(timed(name, run, cohort) | {"tiles": numbers})
+        rows.append(timed(name, run, cohort, fresh) | {"tiles": numbers})
     return rows
 
 
@@ -100,9 +113,11 @@ def with_tiles(base: Tiles, kind: str, numbers: tuple[int, ...]) -> Tiles:
     return replace(base, **{kind: tuple(shape)}, launches=base.launches | {kind: launch})
 
 
-def parts(cohort: Cohort, tiles: Tiles) -> list[dict[str, Any]]:
+def parts(cohort: Cohort, fresh: State, tiles: Tiles) -> list[dict[str, Any]]:
     """Each kernel of a step, by itself."""
+    restore(cohort, fresh)
     step, size = FusedStep(cohort, tiles), cohort.batch_size
+    step(cohort, size)
     loss = step.losses[id(cohort.groups[0])]
     assert loss is not None
     n, everyone = step.network.n_hidden, (0, len(cohort))
@@ -115,7 +130,7 @@ def parts(cohort: Cohort, tiles: Tiles) -> list[dict[str, Any]]:
     for i in range(n + 1):
         runs[f"weight {i}"] = lambda i=i: step._update_weight(i, size)
     runs["norm 0"] = lambda: step._update_norm(0, size, *everyone, move=True)
-    return [timed(name, run, cohort) for name, run in runs.items()]
+    return [timed(name, run, cohort, fresh) for name, run in runs.items()]
 
 
 def layers(cohort: Cohort, tiles: Tiles, kind: str) -> Callable[[], None]:
@@ -123,9 +138,11 @@ def layers(cohort: Cohort, tiles: Tiles, kind: str) -> Callable[[], None]:
     made: list[FusedStep] = []
 
     def run() -> None:
+        size = cohort.batch_size
         if not made:
             made.append(FusedStep(cohort, tiles))
-        step, size = made[0], cohort.batch_size
+            made[0](cohort, size)  # fills the buffers that a kernel alone reads
+        step = made[0]
         if kind == "whole":
             step(cohort, size)
             return
@@ -140,19 +157,30 @@ def layers(cohort: Cohort, tiles: Tiles, kind: str) -> Callable[[], None]:
     return run
 
 
-def timed(name: str, run: Callable[[], None], cohort: Cohort) -> dict[str, Any]:
+def restore(cohort: Cohort, fresh: State) -> None:
+    """Members as they were at first, all alive."""
+    for name, value in cohort.state().items():
+        value.copy_(fresh[name])
+    cohort.tick.zero_()
+
+
+def timed(name: str, run: Callable[[], None], cohort: Cohort, fresh: State) -> dict[str, Any]:
     """Microseconds a call, from replays of a graph of several."""
 
     def measured() -> dict[str, Any]:
+        restore(cohort, fresh)
         run()
+        cohort.tick.zero_()
         torch.cuda.synchronize()
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
             for _ in range(CALLS):
                 run()
                 cohort.tick.zero_()
-        took = measure.seconds(graph.replay, cohort.device, 5) / CALLS
-        return {"microseconds": 1e6 * took, "note": ""}
+        each = measure.seconds(graph.replay, cohort.device, 5) / CALLS
+        alive = int(cohort.alive.sum())
+        note = "" if alive == len(cohort) else "dead members are skipped: too fast"
+        return {"microseconds": 1e6 * each, "alive": alive, "note": note}
 
     return measure.attempt(name, measured)
 

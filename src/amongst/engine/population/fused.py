@@ -27,6 +27,9 @@ __all__ = ["FusedStep", "Tiles"]
 class Tiles:
     """Sizes of the kernels' tiles and their launch settings; they change speed only.
 
+    The defaults are those of the figures in `docs/population.md`: of what `benchmarks/tiles.py`
+    tried on an H200, the fastest tiles of each kernel.
+
     Attributes
     ----------
     forward, backward : (columns, inner step) of a layer's tile.
@@ -36,21 +39,21 @@ class Tiles:
     overlap : whether weights move while slopes go on to the layer below.
     """
 
-    forward: tuple[int, int] = (64, 64)
+    forward: tuple[int, int] = (64, 32)
     backward: tuple[int, int] = (32, 64)
     weight: tuple[int, int, int] = (64, 64, 64)
     launches: dict[str, dict[str, int]] = field(
         default_factory=lambda: {
             "gather": {"num_warps": 4},
-            "forward": {"num_warps": 8, "num_stages": 2, "maxnreg": 128},
-            "backward": {"num_warps": 8, "num_stages": 2},
-            "weight": {"num_warps": 8, "num_stages": 2},
+            "forward": {"num_warps": 8, "num_stages": 3, "maxnreg": 128},
+            "backward": {"num_warps": 4, "num_stages": 2},
+            "weight": {"num_warps": 4, "num_stages": 2, "maxnreg": 128},
             "head": {"num_warps": 4, "num_stages": 3},
             "norm": {"num_warps": 4},
         }
     )
-    early: bool = False
-    overlap: bool = False
+    early: bool = True
+    overlap: bool = True
 
 
 class FusedStep:
@@ -77,7 +80,8 @@ class FusedStep:
         self.columns = [
             torch.zeros(4, m, width, device=cohort.device) for width in sizes[1:-1]
         ]  # of each layer: mean, variance, and the slopes of scale and of shift
-        overlap = self.tiles.overlap and cohort.device.type == "cuda"
+        # a graph cannot wait for a stream on which it has launched nothing
+        overlap = self.tiles.overlap and self.network.n_hidden > 0 and cohort.device.type == "cuda"
         self.side = torch.cuda.Stream() if overlap else None  # type: ignore[no-untyped-call]
         self.scores = self._empty(torch.float32, sizes[-1]).zero_()
         self.rows = torch.zeros(m, self.capacity, dtype=torch.int32, device=cohort.device)
