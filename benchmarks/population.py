@@ -87,7 +87,8 @@ def arguments() -> argparse.Namespace:
     if args.quick:
         args.rows, args.test_rows, args.members = 6_000, 1_000, "8"
         on_gpu = as_device(args.device).type == "cuda"
-        args.backends, args.precisions = ("fused", "bf16") if on_gpu else ("eager", "float32")
+        args.backends = "fused" if on_gpu else "eager,compiled"
+        args.precisions = "bf16" if on_gpu else "float32"
     return args
 
 
@@ -247,7 +248,7 @@ def time_population(
         "product_share": work * members / training / limits[precision],
         "copy_share": traffic * steps * members / training / limits["copy"],
         "evaluation_share": scoring / (training + scoring),
-        "GiB": measure.peak_memory(device),
+        **({"GiB": measure.peak_memory(device)} if device.type == "cuda" else {}),
         "planned_GiB": plan.total / 2**30,
         "alive": int(cohort.alive.sum()),
         "note": f"{1e3 * training / steps:.3f} ms/step, plan {plan.total / 2**30:.1f} GiB",

@@ -1,4 +1,4 @@
-"""One model: the style of public code against our engine, epoch by epoch in one process.
+"""One model on a CPU: the style of public code against our engine, epoch by epoch.
 
 Both train the paper's MLP on the same images, candidate sets and number of epochs, and both measure
 accuracy on the training and the test part after every epoch. They take turns, so that a busy
@@ -12,7 +12,6 @@ MNIST is read from AMONGST_DATA; where it is absent, random images of the same s
 from __future__ import annotations
 
 import argparse
-import json
 import resource
 import subprocess
 import sys
@@ -22,9 +21,10 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch import nn
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader
 
+import measure
+import public_style
 from amongst.candidates import uniform
 from amongst.engine import Features, Settings, Watch, run_epoch, start, training_data
 from amongst.errors import AmongstError
@@ -33,6 +33,7 @@ from amongst.metrics import accuracy
 from amongst.models import build_model
 
 Arrays = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+CPU = torch.device("cpu")
 SETTINGS = Settings(epochs=1, lr=0.05, weight_decay=1e-3, batch_size=256)
 
 
@@ -52,75 +53,29 @@ def images(rows: int) -> tuple[str, Arrays]:
         return "random images of MNIST's shape", (x[:rows], y[:rows], x[rows:], y[rows:])
 
 
-class PublicStyleData(Dataset):
-    """Images as tensors made one by one, with mask, label and row number."""
-
-    def __init__(self, x: np.ndarray, mask: np.ndarray, y: np.ndarray) -> None:
-        self.x, self.mask, self.y = x, torch.from_numpy(mask).float(), torch.from_numpy(y)
-
-    def __len__(self) -> int:
-        return len(self.x)
-
-    def __getitem__(self, index: int) -> tuple:
-        image = torch.from_numpy(self.x[index]).float().div(255).flatten()
-        return image, self.mask[index], self.y[index], index
-
-
-def public_style(parts: Arrays, mask: np.ndarray) -> Iterator[float]:
-    """Seconds of each epoch, as public code trains: loaders, host-side masks, a second pass."""
+def public(parts: Arrays, mask: np.ndarray) -> Iterator[float]:
+    """Seconds of each epoch of the yardstick: `public_style`, with accuracy on both parts."""
     x, y, x_test, y_test = parts
-    data = PublicStyleData(x, mask, y)
+    data = public_dataset(x, mask, y)
+    test = public_dataset(x_test, np.ones((len(x_test), 10), dtype=bool), y_test)
     train_loader = DataLoader(data, batch_size=256, shuffle=True)
-    train_eval = DataLoader(data, batch_size=256)
-    test_eval = DataLoader(
-        PublicStyleData(x_test, np.ones((len(x_test), 10)), y_test), batch_size=256
-    )
+    evaluated = [DataLoader(part, batch_size=256) for part in (data, test)]
     model = build_model("mlp", (784,), 10, seed=0)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9, weight_decay=1e-3)
-    confidence = torch.ones(len(x), 10) / 10
+    weights = torch.ones(len(x), 10) / 10
     while True:
         began = time.perf_counter()
-        model.train()
-        for image, inside, _, index in train_loader:
-            loss = public_loss(model(image), inside, confidence, index)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            with torch.no_grad():
-                confidence = public_update(confidence, model(image), inside, index)
-        for loader in (train_eval, test_eval):
-            public_accuracy(model, loader)
+        public_style.train_epoch(model, train_loader, optimizer, weights, CPU)
+        for loader in evaluated:
+            public_style.accuracy(model, loader, CPU)
         yield time.perf_counter() - began
 
 
-def public_loss(scores, inside, confidence, index):
-    p = torch.softmax(scores, dim=1)
-    onezero = torch.where(inside > 0, 1.0, 0.0)
-    counter = torch.where(inside > 0, 0.0, 1.0)
-    toward = confidence[index] * onezero * -torch.log(p + 1e-8)
-    away = confidence[index] * counter * -torch.log(1 - p + 1e-8)
-    return toward.sum() / len(scores) + away.sum() / len(scores)
-
-
-def public_update(confidence, scores, inside, index):
-    p = torch.softmax(scores, dim=1)
-    for side in (inside, 1 - inside):
-        part = p * side
-        base = part.sum(dim=1, keepdim=True) + 1e-12
-        fresh = part / base
-        rows = confidence[index]
-        confidence[index] = torch.where(side > 0, fresh, rows)
-    return confidence
-
-
-def public_accuracy(model: nn.Module, loader: DataLoader) -> float:
-    model.eval()
-    right = total = 0
-    with torch.no_grad():
-        for image, _, y, _ in loader:
-            right += (model(image).argmax(1) == y).sum().item()
-            total += len(y)
-    return right / total
+def public_dataset(x: np.ndarray, mask: np.ndarray, y: np.ndarray) -> public_style.PartialDataset:
+    images = torch.from_numpy(np.array(x.reshape(len(x), -1)))
+    return public_style.PartialDataset(
+        images, torch.from_numpy(mask), torch.from_numpy(np.int64(y))
+    )
 
 
 def ours(parts: Arrays, mask: np.ndarray, refresh: str) -> Iterator[float]:
@@ -151,7 +106,7 @@ def _sets(mask: np.ndarray):
 def ways(parts: Arrays) -> dict[str, Iterator[float]]:
     mask = uniform(parts[1], 0.3, classes=range(10), seed=0).to_mask()
     return {
-        "public-code style": public_style(parts, mask),
+        "public-code style": public(parts, mask),
         "amongst, second pass": ours(parts, mask, "post"),
         "amongst, same pass": ours(parts, mask, "same"),
     }
@@ -162,6 +117,16 @@ def peak_memory(name: str, rows: int) -> float:
     command = [sys.executable, __file__, "--rows", str(rows), "--only", name]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     return float(done.stdout.split()[-1])
+
+
+def own_peak() -> float:
+    """MiB of this process at the most. On Linux getrusage also counts the process that started
+    this one, so that all ways would show the parent's peak."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        line = next(x for x in status.read_text().splitlines() if x.startswith("VmHWM"))
+        return int(line.split()[1]) / 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def main() -> None:
@@ -177,7 +142,7 @@ def main() -> None:
     contenders = ways(parts)
     if options.only:
         next(contenders[options.only])
-        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+        print(own_peak())
         return
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
     for _ in range(epochs + 1):
@@ -193,8 +158,8 @@ def main() -> None:
         ratio = best["public-code style"] / best[name]
         print(f"{name:24}{best[name]:>10.2f}{ratio:>14.2f}{memory[name]:>10.0f}")
     if options.json:
-        facts = {"source": source, "rows": rows, "seconds": best, "peak_mib": memory}
-        options.json.write_text(json.dumps(facts, indent=1))
+        facts = {"machine": measure.machine(CPU), "source": source, "rows": rows}
+        measure.save(str(options.json), facts | {"seconds": best, "peak_mib": memory})
 
 
 if __name__ == "__main__":
