@@ -215,7 +215,7 @@ def test_two_classes(easy: Any) -> None:
 
 
 def test_a_class_that_never_occurs(easy: Any) -> None:
-    X, y, sets = easy
+    X, _, sets = easy
     padded = as_candidates(sets, classes=[*NAMES, "elk"])
     model = LWClassifier(epochs=30, random_state=0).fit(X, padded)
     assert model.predict_proba(X).shape == (240, 5)
