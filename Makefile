@@ -22,8 +22,8 @@ demo: $(STAMP)
 test: $(STAMP)
 	@bash scripts/chromium.sh || true
 	@echo "==> style"
-	@$(RUN)/ruff check src tests benchmarks studies
-	@$(RUN)/ruff format --check src tests benchmarks studies
+	@$(RUN)/ruff check src tests benchmarks studies scripts
+	@$(RUN)/ruff format --check src tests benchmarks studies scripts
 	@echo "==> types"
 	@$(RUN)/mypy
 	@echo "==> tests"
@@ -32,8 +32,8 @@ test: $(STAMP)
 check: test
 
 lint: $(STAMP)
-	@$(RUN)/ruff format src tests benchmarks studies
-	@$(RUN)/ruff check --fix src tests benchmarks studies
+	@$(RUN)/ruff format src tests benchmarks studies scripts
+	@$(RUN)/ruff check --fix src tests benchmarks studies scripts
 	@$(RUN)/mypy
 
 bench: $(STAMP)
