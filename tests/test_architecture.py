@@ -51,8 +51,9 @@ def violations(room: str, imported: set[str]) -> list[str]:
     ]
 
 
-MODULES = sorted(path for path in SOURCE.rglob("*.py") if path.parent != SOURCE or
-                 path.name != "__init__.py")
+MODULES = sorted(
+    path for path in SOURCE.rglob("*.py") if path.parent != SOURCE or path.name != "__init__.py"
+)
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))

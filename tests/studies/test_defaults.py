@@ -13,7 +13,9 @@ from amongst import LWClassifier
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_page_is_what_the_report_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_is_what_the_report_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     page = tmp_path / "defaults.md"
     page.write_text((ROOT / "docs" / "defaults.md").read_text())
     script = ROOT / "studies" / "defaults_report.py"

@@ -110,9 +110,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             }
         )
 
-    def save(
-        self, path: str | os.PathLike[str], metadata: Mapping[str, Any] | None = None
-    ) -> None:
+    def save(self, path: str | os.PathLike[str], metadata: Mapping[str, Any] | None = None) -> None:
         """Write the fitted estimator to one file, without pickle; `amongst.load` reads it.
 
         `metadata` is anything JSON can hold; it comes back as the attribute ``metadata_``.
