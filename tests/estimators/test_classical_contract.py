@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 from pathlib import Path
 from typing import Any
 
@@ -218,3 +219,9 @@ def test_large_sets_of_real_data_have_no_column_at_half_the_rows(data_folder: Pa
     data = load("fgnet")
     with pytest.raises(InputError, match=r"tau=0.5 .* lower tau \(below 0"):
         PLECOCClassifier(tau=0.5, random_state=0).fit(data.features, data.candidates)
+
+
+def test_the_documentation_runs() -> None:
+    page = Path(__file__).parents[2] / "docs" / "classical.md"
+    failed, tried = doctest.testfile(str(page), module_relative=False)
+    assert (failed, tried > 5) == (0, True)

@@ -154,7 +154,7 @@ def test_the_forecast_is_of_the_right_size(monkeypatch: pytest.MonkeyPatch) -> N
     mask = sets.mask
     rows = sum((mask[:, j] != mask[:, k]).sum() for j, k in combinations(range(12), 2))
     found = forecast.forecast(mask, train, "linear", 1)
-    assert found == pytest.approx(2.0 * (rows + 12 * 120))
+    assert found == pytest.approx(2.0 * (rows + forecast.STACK_COST * 12 * 120))
     assert forecast.forecast(mask, train, "linear", 2) == pytest.approx(found / 2)
     squares = sum((mask[:, j] != mask[:, k]).sum() ** 2 for j, k in combinations(range(12), 2))
     exact = forecast.forecast(mask, train, "rbf", 1)

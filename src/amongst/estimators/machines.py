@@ -204,7 +204,7 @@ def _warn_unconverged(found: list[Machine], title: str) -> None:
     if late:
         warnings.warn(
             f"{late} of {len(found)} {title} stopped at {MAX_ITER} steps before they converged; "
-            'lower C, or set scaling="standard".',
+            "lower C.",
             AmongstWarning,
-            stacklevel=2,
+            stacklevel=6,
         )

@@ -97,11 +97,10 @@ class PLECOCClassifier(PartialLabelClassifier):
         self.verbose = verbose
 
     def _fit(self, X: npt.NDArray[Any], sets: CandidateSets) -> None:
-        seed = as_seed(self.random_state)
         tau = check_number("tau", self.tau, low=0, high=1)
-        code_rng, _ = spawn(seed, 2)
+        code_rng, map_rng = spawn(self.random_state, 2)
         codes = draw_codes(sets.mask, self._length(sets.n_classes), tau, code_rng)
-        self._learn(X, sets.mask, codes, seed)
+        self._learn(X, sets.mask, codes, as_seed(map_rng))
 
     def _learn(self, X: npt.NDArray[Any], mask: Mask, codes: Codes, seed: int) -> None:
         """Train on given codes."""
