@@ -23,7 +23,7 @@ from amongst.models import seeded
 
 __all__ = ["Training", "Watch", "predict_scores", "run_epoch", "start", "train"]
 
-EVALUATION_BATCH = 4096
+EVALUATION_BATCH = 1024
 
 Stepper = Callable[[Tensor], Tensor]
 """Rows of a batch to (sum of losses, rows covered), shape (2,), after one optimiser step."""
