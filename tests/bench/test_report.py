@@ -189,7 +189,7 @@ def test_a_store_of_thousands_stays_readable(synthetic: Maker) -> None:
 
 @pytest.mark.parametrize("name", ["table1", "table2", "figure1", "beyond"])
 def test_the_command_of_a_cell_leads_back_to_its_trials(name: str) -> None:
-    plan = make_plan(Request(name, seeds=2, epochs=7, protocol="paper", criterion="covering"))
+    plan = make_plan(Request(name, seeds=2, epochs=7, protocol="paper", criterion="risk"))
     for cell in plan.cells[:: max(1, len(plan.cells) // 7)]:
         slot = cell.slot
         place = Place(slot.dataset, slot.condition, slot.method, slot.model, slot.variant)

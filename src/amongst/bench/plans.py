@@ -67,7 +67,7 @@ class Request:
     seeds: int | None = None
     epochs: int | None = None
     search: str = "published"
-    criterion: str = "approximated"
+    criterion: str = "covering"
     protocol: str = "default"
     precision: str = "float32"
     quick: bool = False

@@ -102,7 +102,7 @@ def reproduce(
     search: Annotated[
         Search, typer.Option(help="Settings: published, each method's grid, one grid for all.")
     ] = Search.published,
-    criterion: CriterionOption = Criterion.approximated,
+    criterion: CriterionOption = Criterion.covering,
     protocol: ProtocolOption = Protocol.default,
     precision: Precision = "float32",
     quick: Quick = False,
@@ -148,7 +148,7 @@ def compare(
     search: Annotated[
         Search, typer.Option(help="none: defaults; grid: chosen without true labels.")
     ] = Search.none,
-    criterion: CriterionOption = Criterion.approximated,
+    criterion: CriterionOption = Criterion.covering,
     quick: Quick = False,
     device: Device = "auto",
     engine: EngineOption = Engine.auto,
