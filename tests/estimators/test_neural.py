@@ -228,6 +228,13 @@ def test_constant_features_and_large_values(easy: Any) -> None:
     assert LWClassifier(epochs=30, random_state=0).fit(wide, sets).score(wide, y) > 0.8
 
 
+def test_a_large_offset_costs_no_digits(easy: Any) -> None:
+    X, _, sets = easy
+    near = LWClassifier(epochs=5, random_state=0).fit(X, sets).decision_function(X)
+    far = LWClassifier(epochs=5, random_state=0).fit(X + 1e9, sets).decision_function(X + 1e9)
+    np.testing.assert_allclose(near, far, atol=1e-3)
+
+
 @pytest.mark.parametrize(
     ("X", "y", "words"),
     [

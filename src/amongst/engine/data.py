@@ -73,14 +73,21 @@ class Features:
     def of(cls, values: Any, shift: Any = None, scale: Any = None) -> Features:
         """From arrays.
 
-        >>> Features.of(np.zeros((3, 2)), scale=2.0).values.dtype
-        torch.float32
+        uint8 stays uint8 and is scaled batch by batch; anything else is scaled here, in float64,
+        before it becomes float32, so that a large offset costs no digits.
+
+        >>> Features.of(np.array([[1e9, 1e9 + 1]]), shift=1e9).values
+        tensor([[0., 1.]])
         """
         array = np.asarray(values)
-        tensor = torch.from_numpy(
-            np.ascontiguousarray(array if array.dtype == np.uint8 else array.astype(np.float32))
-        )
-        return cls(tensor, _constant(shift), _constant(scale))
+        if array.dtype == np.uint8:
+            tensor = torch.from_numpy(np.ascontiguousarray(array))
+            return cls(tensor, _constant(shift), _constant(scale))
+        if shift is not None:
+            array = array - np.asarray(shift, dtype=np.float64)
+        if scale is not None:
+            array = array / np.asarray(scale, dtype=np.float64)
+        return cls(torch.from_numpy(np.ascontiguousarray(array, dtype=np.float32)))
 
 
 @dataclass(frozen=True, eq=False)

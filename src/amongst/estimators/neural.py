@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import torch
-from sklearn.preprocessing import StandardScaler
 
 from amongst.archive import Arrays
 from amongst.candidates import CandidateSets
 from amongst.checks import check_choice, check_integer
+from amongst.datasets import fit_scaling
 from amongst.engine import (
     Features,
     Settings,
@@ -212,11 +212,8 @@ class NeuralClassifier(PartialLabelClassifier):
         if self.scaling is None:
             return None, None
         check_choice("scaling", self.scaling, ("auto",))
-        if X.dtype == np.uint8:
-            return None, np.float32(255)
-        scaler = StandardScaler().fit(X.reshape(len(X), -1))
-        shape = X.shape[1:]
-        return scaler.mean_.reshape(shape), scaler.scale_.reshape(shape)
+        fitted = fit_scaling(X, "unit" if X.dtype == np.uint8 else "standard")
+        return fitted.shift, fitted.scale
 
     def _features(self, X: npt.NDArray[Any]) -> Features:
         return Features.of(X, self.shift_, self.scale_)
