@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from amongst.bench.record import Record, Scalar, canonical_json
 from amongst.errors import InputError
 
-__all__ = ["Choice", "choose"]
+__all__ = ["Choice", "by_setting", "choose", "mean_criterion"]
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Choice:
     settings : of the records; in cross-validation those of the first fold.
     records : one for each seed or fold, in that order.
     criterion : name of the metric that decided; the empty string if there was nothing to decide.
-    value : its mean over the records; a risk with the opposite sign.
+    value : its mean over the records that decided; a risk with the opposite sign.
     considered : how many settings there were.
     """
 
@@ -37,7 +37,13 @@ class Choice:
         return self.criterion.startswith("accuracy")
 
 
-def choose(records: Iterable[Record], criterion: str) -> Choice:
+def choose(
+    records: Iterable[Record],
+    criterion: str,
+    *,
+    among: Collection[str] | None = None,
+    considered: int | None = None,
+) -> Choice:
     """Take the setting with the best mean criterion over seeds; one that diverged loses.
 
     The best is the highest, except for a risk, where it is the lowest.
@@ -50,6 +56,9 @@ def choose(records: Iterable[Record], criterion: str) -> Choice:
     ----------
     records : of one cell, all settings × all repeats.
     criterion : a metric, e.g. ``"approximated_val"``.
+    among : keys of the trials that decide; the chosen setting is reported with all its records.
+        None for all: every record decides.
+    considered : how many settings there were, where not all of them have records here.
 
     Examples
     --------
@@ -66,31 +75,63 @@ def choose(records: Iterable[Record], criterion: str) -> Choice:
     groups: dict[int | None, list[Record]] = {}
     for record in records:
         groups.setdefault(record.trial.fold, []).append(record)
-    if not groups:
+    found = [
+        _choose(group, criterion, among, considered)
+        for _, group in sorted(groups.items(), key=_fold)
+    ]
+    choices = [choice for choice in found if choice is not None]
+    if not choices:
         raise InputError("records is empty: there is no setting to choose from.")
-    choices = [_choose(group, criterion) for _, group in sorted(groups.items(), key=_fold)]
     kept = tuple(record for choice in choices for record in choice.records)
     first = choices[0]
     mean = math.fsum(choice.value for choice in choices) / len(choices)
     return Choice(first.settings, kept, first.criterion, mean, first.considered)
 
 
-def _choose(records: Sequence[Record], criterion: str) -> Choice:
+def _choose(
+    records: Sequence[Record],
+    criterion: str,
+    among: Collection[str] | None,
+    considered: int | None,
+) -> Choice | None:
+    """The choice of one fold; None if no record of it decides."""
+    settings = by_setting(r for r in records if among is None or _is_among(r, among))
+    if not settings:
+        return None
+    most = max(len(seeds) for seeds in settings.values())
+    complete = {name: seeds for name, seeds in settings.items() if len(seeds) == most}
+    best = max(complete, key=lambda name: mean_criterion(complete[name].values(), criterion))
+    seeds = by_setting(records)[best]
+    chosen = tuple(seeds[seed] for seed in sorted(seeds))
+    count = considered or len(settings)
+    value = mean_criterion(complete[best].values(), criterion)
+    return Choice(chosen[0].trial.settings, chosen, criterion if count > 1 else "", value, count)
+
+
+def by_setting(records: Iterable[Record]) -> dict[str, dict[int, Record]]:
+    """Settings, as canonical JSON in the order in which they come → seed → record."""
     settings: dict[str, dict[int, Record]] = {}
     for record in records:
         name = canonical_json(record.trial.settings)
         settings.setdefault(name, {})[record.trial.seed] = record
-    most = max(len(seeds) for seeds in settings.values())
-    complete = [seeds for seeds in settings.values() if len(seeds) == most]
-    best = max(complete, key=lambda seeds: _mean(seeds.values(), criterion))
-    chosen = tuple(best[seed] for seed in sorted(best))
-    decided = criterion if len(settings) > 1 else ""
-    value = _mean(chosen, criterion)
-    return Choice(chosen[0].trial.settings, chosen, decided, value, len(settings))
+    return settings
 
 
-def _mean(records: Iterable[Record], criterion: str) -> float:
-    """Higher is better: a risk changes its sign."""
+def _is_among(record: Record, keys: Collection[str]) -> bool:
+    """A plan that has not seen its data knows no digests."""
+    return record.key in keys or record.trial.with_data("").key in keys
+
+
+def mean_criterion(records: Iterable[Record], criterion: str) -> float:
+    """Higher is better: a risk changes its sign; −∞ if any of the records lacks the value.
+
+    >>> from amongst.bench import Trial
+    >>> trial = Trial("digits", "q=0.1", "rc", "mlp", 0)
+    >>> mean_criterion([Record(trial, {"risk_val": 0.5})], "risk_val")
+    -0.5
+    >>> mean_criterion([Record(trial, error="diverged")], "risk_val")
+    -inf
+    """
     values = [record.metrics.get(criterion, math.nan) for record in records]
     if not all(math.isfinite(value) for value in values):
         return -math.inf

@@ -13,7 +13,18 @@ from amongst.datasets import names
 
 __all__ = ["reproduce_command"]
 
-_OPTIONS = ("folds", "seeds", "epochs", "search", "criterion", "protocol", "precision")
+_OPTIONS = (
+    "folds",
+    "seeds",
+    "epochs",
+    "search",
+    "search_seeds",
+    "screen",
+    "keep",
+    "criterion",
+    "protocol",
+    "precision",
+)
 
 
 def reproduce_command(plan: Plan, place: Place | None = None) -> str:
@@ -38,7 +49,7 @@ def reproduce_command(plan: Plan, place: Place | None = None) -> str:
         words += [word for value in values for word in (f"--{option}", value)]
     for name in _OPTIONS:
         if getattr(request, name) != _default(name):
-            words += [f"--{name}", str(getattr(request, name))]
+            words += [f"--{name.replace('_', '-')}", str(getattr(request, name))]
     return shlex.join([*words, *(["--quick"] if request.quick else [])])
 
 

@@ -66,6 +66,8 @@ class Estimate:
     seconds : for the rest, with all workers busy.
     memory : bytes, of the largest trial times the workers, or of the largest population.
     measured : how many of the missing trials are timed by like ones in the store.
+    later : those of the trials that later rounds of a search may add: so many at most, and with
+        them the time is a bound, too.
     """
 
     trials: int
@@ -73,16 +75,20 @@ class Estimate:
     seconds: float
     memory: int
     measured: int
+    later: int = 0
 
     def __str__(self) -> str:
         left = self.trials - self.done
         known = (
             f", {self.measured:,} of them timed by like ones in the store" if self.measured else ""
         )
-        return (
-            f"{self.trials:,} trials, {self.done:,} in the store, {left:,} to run{known}; about "
-            f"{readable(self.seconds)} and {self.memory / 2**30:.1f} GiB"
-        )
+        cost = f"about {readable(self.seconds)} and {self.memory / 2**30:.1f} GiB"
+        if self.later:
+            return (
+                f"{self.trials - self.later:,} trials known by now, then at most {self.later:,} "
+                f"more; {self.done:,} in the store, at most {left:,} to run{known}; at most {cost}"
+            )
+        return f"{self.trials:,} trials, {self.done:,} in the store, {left:,} to run{known}; {cost}"
 
 
 def estimate(
@@ -93,6 +99,7 @@ def estimate(
     workers: int = 1,
     members: int = 1,
     files: Files | None = None,
+    later: Iterable[Trial] = (),
 ) -> Estimate:
     """Add up what the trials without a record will take.
 
@@ -103,6 +110,7 @@ def estimate(
     way : ``"cpu"``, ``"cuda"`` (model by model) or ``"population"``.
     workers : that run side by side.
     members : of a population, which share its memory.
+    later : trials like those that later rounds may add; see `amongst.bench.stages.at_most`.
 
     Examples
     --------
@@ -114,14 +122,17 @@ def estimate(
     known = list(records)
     done = {record.key for record in known}
     wanted = list(trials)
-    rest = [trial for trial in wanted if trial.key not in done]
+    more = list(later)
+    rest = [trial for trial in wanted if trial.key not in done] + more
     pace = _pace(known, way)
     facts = {name: dataset_facts(name, files) for name in {trial.dataset for trial in rest}}
     seconds = [_seconds(trial, facts[trial.dataset], way, pace) for trial in rest]
     memory = max((_memory(t, facts[t.dataset], members) for t in rest), default=0)
     total = max(sum(seconds) / workers, max(seconds, default=0.0))
     measured = sum(_like(trial) in pace for trial in rest)
-    return Estimate(len(wanted), len(wanted) - len(rest), total, memory * workers, measured)
+    known_done = len(wanted) + len(more) - len(rest)
+    all_trials = len(wanted) + len(more)
+    return Estimate(all_trials, known_done, total, memory * workers, measured, len(more))
 
 
 def trial_seconds(trial: Trial, facts: Facts, way: str) -> float:

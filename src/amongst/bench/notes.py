@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from amongst.bench.plans import KEEP
 from amongst.bench.tables import Table
 
 __all__ = ["metric_title", "notes"]
@@ -78,7 +79,20 @@ def _choice(table: Table) -> str:
         return "" if not table.filled else f"Settings: {_search(table)}; nothing was selected."
     most = max(entry.considered for entry in table.filled)
     names = ", ".join(sorted(name.replace("_", " ") for name in chosen))
-    return f"Settings: the best of up to {most} by {names}."
+    return f"Settings: the best of up to {most} by {names}{_rounds(table)}."
+
+
+def _rounds(table: Table) -> str:
+    """How a search in rounds came to its choice."""
+    request, words = table.plan.request, ""
+    if not table.plan.staged:
+        return ""
+    if request.screen is not None:
+        share = KEEP if request.keep is None else request.keep
+        words += f"; after {request.screen} epochs the best {share:.0%} went on"
+    if request.search_seeds is not None:
+        words += f"; searched with {request.search_seeds} seed" + "s" * (request.search_seeds > 1)
+    return words
 
 
 def _search(table: Table) -> str:

@@ -173,7 +173,7 @@ def _commands(tables: Sequence[Table]) -> dict[str, str]:
         for table in tables
         for cell in table.plan.cells
         for text in [reproduce_command(table.plan, place_of(cell.slot))]
-        for trial in cell.trials
+        for trial in (*cell.screening, *cell.trials)
     }
 
 
@@ -183,7 +183,7 @@ def _trial_labels(tables: Sequence[Table]) -> dict[str, str]:
         trial.with_data("").key: table.entries[place_of(cell.slot)].label
         for table in reversed(tables)
         for cell in table.plan.cells
-        for trial in cell.trials
+        for trial in (*cell.screening, *cell.trials)
     }
 
 

@@ -3,105 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from types import MappingProxyType
-from typing import Any
 
 from amongst.bench.conditions import REAL, check_condition
 from amongst.bench.paper import dataset_title
-from amongst.bench.points import CLASSICAL, SEARCHES, Budget, method_labels, points
-from amongst.bench.record import Record, Trial
+from amongst.bench.points import CLASSICAL, Budget, method_labels, points
+from amongst.bench.record import Record, Trial, canonical_json
+from amongst.bench.request import CRITERIA, KEEP, PLANS, Request
 from amongst.bench.slots import NEURAL, PAPER_PLANS, Slot
-from amongst.checks import check_choice, check_integer
+from amongst.checks import check_choice
 from amongst.errors import InputError
 from amongst.methods import get_protocol
 from amongst.models import MODELS
 
-__all__ = ["CRITERIA", "PLANS", "Cell", "Plan", "Request", "Slot", "make_plan", "plan_titles"]
-
-PLANS = (*PAPER_PLANS, "compare")
-"""Names of plans; ``"compare"`` is a person's own."""
-
-CRITERIA = MappingProxyType(
-    {
-        "covering": "covering_val",
-        "approximated": "approximated_val",
-        "risk": "risk_val",
-        "oracle": "accuracy_val",
-    }
-)
-"""Criterion of the search, and the metric that holds it; all but the oracle need candidate sets
-only."""
-
-
-@dataclass(frozen=True)
-class Request:
-    """What a person asked for; plain values, so that a store can remember it.
-
-    Attributes
-    ----------
-    plan : a name in `PLANS`.
-    datasets, methods, conditions : narrow the plan down; empty for all of it.
-    seeds : repeats; None for the plan's own (5, or one run of 10 folds).
-    epochs : None for the plan's own (250).
-    search : ``"none"`` (each method's default setting), ``"published"`` (the paper's, or the
-        nearest), ``"grid"`` (each method's own grid), ``"equal"`` (one grid and optimiser for all).
-    criterion : of the search; see `CRITERIA`.
-    protocol : ``"default"``, ``"paper"`` or ``"official"``.
-    precision : of training, e.g. ``"bf16"`` on a GPU.
-    quick : a miniature on scikit-learn's digits; for a comparison, few epochs and a small network.
-    models, folds : for the plan ``"compare"`` alone: its networks, and its cross-validation.
-    metric : that cells report; empty for the protocol's own.
-
-    Examples
-    --------
-    >>> Request("table1", seeds=2).search
-    'published'
-    """
-
-    plan: str
-    datasets: tuple[str, ...] = ()
-    methods: tuple[str, ...] = ()
-    conditions: tuple[str, ...] = ()
-    seeds: int | None = None
-    epochs: int | None = None
-    search: str = "published"
-    criterion: str = "covering"
-    protocol: str = "default"
-    precision: str = "float32"
-    quick: bool = False
-    models: tuple[str, ...] = ()
-    folds: int | None = None
-    metric: str = ""
-
-    def __post_init__(self) -> None:
-        for name in ("datasets", "methods", "conditions", "models"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
-        check_choice("plan", self.plan, PLANS)
-        check_choice("search", self.search, SEARCHES)
-        check_choice("criterion", self.criterion, CRITERIA)
-        get_protocol(self.protocol)
-        for name in ("seeds", "epochs"):
-            if getattr(self, name) is not None:
-                check_integer(name, getattr(self, name), low=1)
-        if self.folds is not None:
-            check_integer("folds", self.folds, low=2)
-        if self.search in ("grid", "equal") and get_protocol(self.protocol).validation == 0:
-            raise InputError(
-                f"search={self.search!r} needs rows held out for validation, and "
-                f"protocol={self.protocol!r} holds out none. Use protocol='default' or 'paper', or "
-                "search='published'."
-            )
-
-    @property
-    def scale(self) -> str:
-        """``"quick"``, ``"demo"`` or ``"paper"``; see `Budget`."""
-        return "quick" if self.quick else "demo" if self.plan == "demo" else "paper"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        return asdict(self)
+__all__ = [
+    "CRITERIA",
+    "KEEP",
+    "PLANS",
+    "Cell",
+    "Plan",
+    "Request",
+    "Slot",
+    "make_plan",
+    "plan_titles",
+]
 
 
 @dataclass(frozen=True)
@@ -111,15 +37,27 @@ class Cell:
     Attributes
     ----------
     slot : see `Slot`.
-    trials : all settings × all repeats.
+    trials : all settings × all repeats; of a search in rounds, those that are known by now.
     note : where its settings come from, if that needs saying.
     absent : why there is no number here, e.g. that the file is not available.
+    pool : of a search in rounds, all settings × all repeats, of which `trials` is a part; else
+        empty.
+    screening : the short round of such a search; never among `trials`.
+    rivals : those of `trials` that decide which setting is reported; see `amongst.bench.stages`.
     """
 
     slot: Slot
     trials: tuple[Trial, ...]
     note: str = ""
     absent: str = ""
+    pool: tuple[Trial, ...] = ()
+    screening: tuple[Trial, ...] = ()
+    rivals: tuple[Trial, ...] = ()
+
+    @property
+    def repeats(self) -> int:
+        """How many seeds and folds a finished cell has."""
+        return len({(trial.seed, trial.fold) for trial in self.pool or self.trials})
 
 
 @dataclass(frozen=True)
@@ -140,16 +78,29 @@ class Plan:
 
     @cached_property
     def trials(self) -> tuple[Trial, ...]:
-        """All trials that can run, each once."""
-        return tuple(
-            {t.key: t for cell in self.cells if not cell.absent for t in cell.trials}.values()
-        )
+        """All trials that can run, each once; of a search in rounds, those that are known by now."""
+        here = [cell for cell in self.cells if not cell.absent]
+        short = {t.key: t for cell in here for t in cell.screening}
+        return tuple((short | {t.key: t for cell in here for t in cell.trials}).values())
+
+    @property
+    def staged(self) -> bool:
+        """Whether a cell is searched in rounds, so that its later trials hang on the earlier."""
+        return any(cell.pool for cell in self.cells)
 
     @property
     def criterion(self) -> str:
         """The metric that the search maximises."""
+        return self.metric_of(self.request.criterion)
+
+    def metric_of(self, criterion: str) -> str:
+        """The metric that holds a criterion, over the epochs that the plan reports.
+
+        >>> make_plan(Request("table1")).metric_of("oracle")
+        'accuracy_val_last10'
+        """
         suffix = "_last10" if self.report.endswith("last10") else ""
-        return CRITERIA[self.request.criterion] + suffix
+        return CRITERIA[criterion] + suffix
 
     @property
     def datasets(self) -> tuple[str, ...]:
@@ -190,7 +141,9 @@ def make_plan(request: Request) -> Plan:
         scale=request.scale,
     )
     slots = _compared(request) if request.plan == "compare" else _slots(request)
-    cells = tuple(_cell(slot, budget, _repeats(request, slot)) for slot in slots)
+    cells = tuple(
+        _in_rounds(_cell(slot, budget, _repeats(request, slot)), request) for slot in slots
+    )
     report = request.metric or f"accuracy_{get_protocol(request.protocol).report}"
     return Plan(request, _title(request), cells, report)
 
@@ -289,10 +242,37 @@ def _cell(slot: Slot, budget: Budget, repeats: Sequence[tuple[int, int | None]])
     return Cell(slot, trials, note=chosen[0].note if len(chosen) == 1 else "")
 
 
+def _in_rounds(cell: Cell, request: Request) -> Cell:
+    """The first round of a search in rounds; the cell as it is if one round is all there is."""
+    settings = {canonical_json(trial.settings) for trial in cell.trials}
+    first = tuple(trial for trial in cell.trials if request.searches(trial.seed))
+    short = () if cell.slot.method in CLASSICAL else _screening(first, request.screen)
+    if len(settings) < 2 or (len(first) == len(cell.trials) and not short):
+        return cell
+    return replace(cell, trials=() if short else first, pool=cell.trials, screening=short)
+
+
+def _screening(trials: Sequence[Trial], epochs: int | None) -> tuple[Trial, ...]:
+    if epochs is None:
+        return ()
+    return tuple(replace(t, settings=dict(t.settings) | {"epochs": epochs}) for t in trials)
+
+
 def _bound(cell: Cell, digests: Mapping[str, str], absent: Mapping[str, str]) -> Cell:
     name = cell.slot.dataset
     if name in absent:
         return replace(cell, absent=absent[name])
     if name not in digests:
         raise InputError(f"there is no digest for the dataset {dataset_title(name)!r}.")
-    return replace(cell, trials=tuple(trial.with_data(digests[name]) for trial in cell.trials))
+    digest = digests[name]
+    return replace(
+        cell,
+        trials=_with_data(cell.trials, digest),
+        pool=_with_data(cell.pool, digest),
+        screening=_with_data(cell.screening, digest),
+        rivals=_with_data(cell.rivals, digest),
+    )
+
+
+def _with_data(trials: Sequence[Trial], digest: str) -> tuple[Trial, ...]:
+    return tuple(trial.with_data(digest) for trial in trials)

@@ -13,6 +13,7 @@ from amongst.bench.page import assemble
 from amongst.bench.payload import payload
 from amongst.bench.plans import Plan, Request, make_plan
 from amongst.bench.record import Record, now
+from amongst.bench.stages import advance
 from amongst.bench.summary import overview
 from amongst.bench.tables import Significance, Table, collect
 from amongst.errors import InputError
@@ -56,10 +57,11 @@ def build_report(
     kept = tuple(records)
     if not kept:
         raise InputError("there are no records to report: the store is empty.")
-    rest = unclaimed(kept, plans)
+    known = [advance(plan, kept) for plan in plans]
+    rest = unclaimed(kept, known)
     more = [found_plan(rest, "Other results" if plans else "Results")] if rest else []
     tables = (
-        collect(kept, plan, metric=metric, significance=significance) for plan in [*plans, *more]
+        collect(kept, plan, metric=metric, significance=significance) for plan in [*known, *more]
     )
     return Report(kept, tuple(table for table in tables if _touched(table)), source)
 

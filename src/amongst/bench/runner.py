@@ -12,10 +12,11 @@ from amongst.bench.execute import Executor
 from amongst.bench.plans import Plan
 from amongst.bench.record import Record, Trial
 from amongst.bench.sources import Files, open_dataset
+from amongst.bench.stages import advance, next_round
 from amongst.bench.store import Store
 from amongst.errors import AmongstError, StoreError
 
-__all__ = ["Outcome", "Report", "bind_plan", "missing_trials", "run_plan"]
+__all__ = ["Outcome", "Report", "bind_plan", "known_plan", "missing_trials", "run_plan"]
 
 BEAT_SECONDS = 15.0
 POLL_SECONDS = 1.0
@@ -71,9 +72,14 @@ def missing_trials(plan: Plan, store: Store) -> dict[str, Trial]:
 
 
 def run_plan(
-    plan: Plan, store: Store, executor: Executor, *, report: Report | None = None
+    plan: Plan,
+    store: Store,
+    executor: Executor,
+    *,
+    report: Report | None = None,
+    on_round: Callable[[Plan], None] | None = None,
 ) -> Outcome:
-    """Run the trials that the store lacks.
+    """Run the trials that the store lacks; of a search in rounds, one round after the other.
 
     Killed at any moment, it leaves every record that was added; called again, it goes on. A second
     runner on the same store takes other trials, and waits for those in hand elsewhere.
@@ -84,6 +90,7 @@ def run_plan(
     store : this process writes to it; workers do not.
     executor : see `make_executor`.
     report : told of each record and of each wait.
+    on_round : told the plan, as far as it is known, before each round.
 
     Examples
     --------
@@ -103,21 +110,36 @@ def run_plan(
     """
     began, tell = time.monotonic(), report or _silent
     store.add_request(plan.request.to_dict())
-    missing = missing_trials(plan, store)
-    start, ran, failed = len(missing), 0, 0
+    before, ran, failed = store.keys(), 0, 0
     with _Heart(store):
-        while missing:
-            mine = store.claim(missing, executor.chunk)
-            if not mine:
-                _wait(store, missing, tell)
-            for record in _records(executor, [missing[key] for key in mine]):
+        while missing := next_round(plan := known_plan(plan, store), store.keys()):
+            if on_round is not None:
+                on_round(plan)
+            for record in _run_round(missing, store, executor, tell):
                 ran += store.add(record)
                 failed += record.failed
                 tell("done", record)
-            missing = _still_missing(missing, store)
     trials = len(plan.trials)
+    had = sum(trial.key in before for trial in plan.trials)
     seconds = time.monotonic() - began
-    return Outcome(trials, trials - start, ran, start - ran, failed, seconds)
+    return Outcome(trials, had, ran, trials - had - ran, failed, seconds)
+
+
+def known_plan(plan: Plan, store: Store) -> Plan:
+    """The plan as far as its store lets it be known."""
+    return advance(plan, store.records(curves=False)) if plan.staged else plan
+
+
+def _run_round(
+    missing: dict[str, Trial], store: Store, executor: Executor, tell: Report
+) -> Iterator[Record]:
+    """Records of these trials, which the caller keeps, until the store has all of them."""
+    while missing:
+        mine = store.claim(missing, executor.chunk)
+        if not mine:
+            _wait(store, missing, tell)
+        yield from _records(executor, [missing[key] for key in mine])
+        missing = _still_missing(missing, store)
 
 
 def _records(executor: Executor, trials: list[Trial]) -> Iterator[Record]:

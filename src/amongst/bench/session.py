@@ -20,7 +20,8 @@ from amongst.bench.execute_local import default_workers
 from amongst.bench.paper import dataset_title, method_title
 from amongst.bench.plans import Plan, Request, make_plan
 from amongst.bench.record import Record
-from amongst.bench.runner import Outcome, bind_plan, run_plan
+from amongst.bench.runner import Outcome, bind_plan, known_plan, run_plan
+from amongst.bench.stages import advance, at_most, next_round
 from amongst.bench.store import Store
 from amongst.engine import as_device
 from amongst.errors import InputError
@@ -40,7 +41,7 @@ def dry_run(request: Request, options: Options, store: Path | None = None) -> Es
         plan = bind_plan(plan, options.files)
         with Store(store, readonly=True) as kept:
             records = kept.records(curves=False)
-    return _estimate(plan, records, options)
+    return _estimate(advance(plan, records), records, options)
 
 
 def run_request(
@@ -69,7 +70,7 @@ def run_request(
             try:
                 with _Bar(plan, kept, say) as bar:
                     executor.notice = bar.notice
-                    outcome = run_plan(plan, kept, executor, report=bar)
+                    outcome = run_plan(plan, kept, executor, report=bar, on_round=bar.begin)
             except KeyboardInterrupt:
                 _tell_how_to_go_on(plan, kept, say)
                 raise
@@ -90,10 +91,8 @@ class _Bar:
     """A progress bar that moves with each record."""
 
     def __init__(self, plan: Plan, store: Store, console: Console) -> None:
-        done = store.keys()
-        self.console, self.waiting = console, ""
-        self.total = len(plan.trials)
-        self.already = sum(trial.key in done for trial in plan.trials)
+        self.console, self.store, self.waiting = console, store, ""
+        self.plan = known_plan(plan, store)
         self.progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -104,11 +103,25 @@ class _Bar:
 
     def __enter__(self) -> _Bar:
         self.progress.start()
-        self.task = self.progress.add_task("trials", total=self.total, completed=self.already)
+        self.task = self.progress.add_task("trials", total=len(self.plan.trials))
+        self._count()
         return self
 
     def __exit__(self, *_: object) -> None:
         self.progress.stop()
+
+    def begin(self, plan: Plan) -> None:
+        """A round begins: the bar grows by what is known now."""
+        self.plan = plan
+        self._count()
+        if plan.staged:
+            line = _round(plan, self.store.keys())
+            self.console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+    def _count(self) -> None:
+        done = self.store.keys()
+        count = sum(trial.key in done for trial in self.plan.trials)
+        self.progress.update(self.task, total=len(self.plan.trials), completed=count)
 
     def notice(self, words: str) -> None:
         """Say what goes on between two records."""
@@ -136,7 +149,20 @@ def _estimate(plan: Plan, records: list[Record], options: Options) -> Estimate:
         workers=1 if stacked else options.workers or default_workers(device),
         members=250 if stacked and gpu else 1,
         files=options.files,
+        later=at_most(plan, {record.key for record in records}),
     )
+
+
+def _round(plan: Plan, done: set[str]) -> str:
+    """What a round of a search has to do, and what may follow."""
+    trials = next_round(plan, done)
+    epochs = {
+        str(trial.settings["epochs"]) for trial in trials.values() if "epochs" in trial.settings
+    }
+    length = f" of {' or '.join(sorted(epochs))} epochs" if epochs else ""
+    known = sum(trial.key not in done and trial.key not in trials for trial in plan.trials)
+    more = known + len(at_most(plan, done))
+    return f"this round: {len(trials):,} trials{length}; then at most {more:,} more"
 
 
 def _tell_absences(plan: Plan, say: Console) -> None:
@@ -149,11 +175,12 @@ def _tell_absences(plan: Plan, say: Console) -> None:
 
 
 def _tell_how_to_go_on(plan: Plan, store: Store, say: Console) -> None:
-    done = store.keys()
+    plan, done = known_plan(plan, store), store.keys()
     count = sum(trial.key in done for trial in plan.trials)
     command = shlex.join(["amongst", *sys.argv[1:]])
     line = (
-        f"stopped: {count} of {len(plan.trials)} trials are in {store.path}. To go on, run the "
+        f"stopped: {count} of {len(plan.trials)} trials{' known by now' * plan.staged} are in "
+        f"{store.path}. To go on, run the "
         f"same command again: {command}"
     )
     say.print(line, highlight=False, markup=False, soft_wrap=True)

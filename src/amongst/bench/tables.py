@@ -12,7 +12,8 @@ from amongst.bench.choose import Choice, choose
 from amongst.bench.layout import Layout, Place, lay_out, place_of, short_labels
 from amongst.bench.paper import Published
 from amongst.bench.plans import Cell, Plan
-from amongst.bench.record import Record, Scalar
+from amongst.bench.record import Record, Scalar, canonical_json
+from amongst.bench.stages import advance
 from amongst.checks import check_choice, check_number
 from amongst.stats import (
     friedman_nemenyi,
@@ -215,6 +216,8 @@ def collect(
     [('RC', 90.5, False, 0.25), ('CC', 93.5, True, nan)]
     """
     rule = significance or Significance()
+    records = list(records)
+    plan = advance(plan, records)
     metric = metric or plan.report
     layout = lay_out(plan)
     labels = short_labels(layout.places)
@@ -229,14 +232,25 @@ def collect(
 
 
 def _entry(bare: Entry, cell: Cell, found: Sequence[Record], criterion: str, metric: str) -> Entry:
-    repeats = {(trial.seed, trial.fold) for trial in cell.trials}
     empty = replace(
         bare,
-        planned=len(repeats),
+        planned=cell.repeats,
         note=cell.absent or cell.note,
         published=cell.slot.published,
     )
-    return _filled(empty, choose(found, criterion), metric) if found else empty
+    choice = _choice(cell, found, criterion)
+    return empty if choice is None else _filled(empty, choice, metric)
+
+
+def _choice(cell: Cell, found: Sequence[Record], criterion: str) -> Choice | None:
+    """Of a search in rounds, those decide that its criterion passed on, by the search seeds."""
+    if not found or not cell.pool:
+        return choose(found, criterion) if found else None
+    among = {trial.key for trial in cell.rivals}
+    if not any({record.key, record.trial.with_data("").key} & among for record in found):
+        return None
+    points = {canonical_json(trial.settings) for trial in cell.pool}
+    return choose(found, criterion, among=among, considered=len(points))
 
 
 def _filled(empty: Entry, choice: Choice, metric: str) -> Entry:

@@ -77,6 +77,18 @@ Epochs = Annotated[int | None, typer.Option(help="Instead of the plan's own.")]
 CriterionOption = Annotated[
     Criterion, typer.Option(help="Chooses settings on held-out rows; oracle reads true labels.")
 ]
+SearchSeeds = Annotated[
+    int | None,
+    typer.Option(help="Search the grid with so many seeds; the chosen settings train with all."),
+]
+Screen = Annotated[
+    int | None,
+    typer.Option(metavar="EPOCHS", help="First a short round of the whole grid; the best go on."),
+]
+Keep = Annotated[
+    float | None,
+    typer.Option(help="Share of the grid that goes on from --screen: 0.25 unless told."),
+]
 ProtocolOption = Annotated[Protocol, typer.Option(help="Where paper and code differ.")]
 Precision = Annotated[str, typer.Option(help="float32, float64; on a GPU also tf32, bf16.")]
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
@@ -102,6 +114,9 @@ def reproduce(
     search: Annotated[
         Search, typer.Option(help="Settings: published, each method's grid, one grid for all.")
     ] = Search.published,
+    search_seeds: SearchSeeds = None,
+    screen: Screen = None,
+    keep: Keep = None,
     criterion: CriterionOption = Criterion.covering,
     protocol: ProtocolOption = Protocol.default,
     precision: Precision = "float32",
@@ -129,6 +144,9 @@ def reproduce(
         protocol=protocol.value,
         precision=precision,
         quick=quick,
+        search_seeds=search_seeds,
+        screen=screen,
+        keep=keep,
     )
     _run(request, Options(engine.value, device, workers, None, ray_address), store, dry_run)
 
@@ -148,6 +166,9 @@ def compare(
     search: Annotated[
         Search, typer.Option(help="none: defaults; grid: chosen without true labels.")
     ] = Search.none,
+    search_seeds: SearchSeeds = None,
+    screen: Screen = None,
+    keep: Keep = None,
     criterion: CriterionOption = Criterion.covering,
     quick: Quick = False,
     device: Device = "auto",
@@ -176,6 +197,9 @@ def compare(
         criterion=criterion.value,
         quick=quick,
         metric=metric,
+        search_seeds=search_seeds,
+        screen=screen,
+        keep=keep,
     )
     _run(request, Options(engine.value, device, workers, files, ray_address), store, dry_run)
 
