@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -15,6 +15,9 @@ from amongst.bench.store import FILTERS, Store
 from amongst.checks import check_choice
 from amongst.errors import DataNotFoundError, FileFormatError, InputError, StoreError
 from amongst.optional import optional_import
+
+if TYPE_CHECKING:
+    from amongst.bench.evidence import Evidence
 
 __all__ = ["read_records", "read_requests", "to_frame", "write_records", "write_requests"]
 
@@ -53,14 +56,17 @@ def write_records(records: Sequence[Record], path: str | Path) -> Path:
 
 
 def read_records(path: str | Path, **filters: Any) -> list[Record]:
-    """Records of a store, or of a Parquet or CSV file that was exported from one.
+    """Records of a store, of a Parquet or CSV file that was exported from one, or of evidence.
 
     Parameters
     ----------
-    path : a ``.parquet`` or ``.csv`` export; any other name is taken for a store.
+    path : a ``.parquet`` or ``.csv`` export, or a folder of evidence; any other name is taken for
+        a store.
     filters : of a store; see `Store.records`.
     """
     source = Path(path)
+    if source.is_dir():
+        return [r for r in _evidence(source).records if _matches(r.trial, filters)]
     if source.suffix not in (".parquet", ".csv"):
         with Store(source, readonly=True) as store:
             return store.records(**filters)
@@ -71,8 +77,10 @@ def read_records(path: str | Path, **filters: Any) -> list[Record]:
 
 
 def read_requests(path: str | Path) -> list[dict[str, Any]]:
-    """What was asked for: from a store, or from the file that lies beside an export."""
+    """What was asked for: from a store, from the file beside an export, or from evidence."""
     source = Path(path)
+    if source.is_dir():
+        return list(_evidence(source).requests)
     if source.suffix not in (".parquet", ".csv"):
         with Store(source, readonly=True) as store:
             return store.requests()
@@ -92,6 +100,12 @@ def write_requests(requests: Sequence[Mapping[str, Any]], export: Path) -> Path:
     text = json.dumps([dict(request) for request in requests], indent=1, ensure_ascii=False)
     write_atomically(beside, text.encode())
     return beside
+
+
+def _evidence(folder: Path) -> Evidence:
+    from amongst.bench.evidence import read_evidence
+
+    return read_evidence(folder)
 
 
 def _beside(export: Path) -> Path:

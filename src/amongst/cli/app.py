@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from amongst.cli import bench, datasets, tables
+from amongst.cli import bench, datasets, evidence, tables
 from amongst.cli.classical import classical
 from amongst.cli.report import report
 from amongst.cli.search import search
@@ -40,6 +40,7 @@ app.command(rich_help_panel=RESEARCH)(bench.reproduce)
 app.command(rich_help_panel=RESEARCH)(bench.compare)
 app.command(rich_help_panel=RESEARCH)(bench.results)
 app.command(rich_help_panel=RESEARCH)(report)
+app.add_typer(evidence.app, name="evidence", rich_help_panel=RESEARCH)
 app.command(rich_help_panel=RESEARCH)(classical)
 app.command(rich_help_panel=RESEARCH)(theory)
 

@@ -1,0 +1,240 @@
+"""Results as a folder that is committed: every trial, what was asked for, and by what it was made.
+
+``trials.parquet`` has a row for each trial, ``curves.parquet`` the learning curves that a page
+draws, ``manifest.json`` the rest. A folder is read as a store is, and becomes one again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from amongst.archive import write_atomically
+from amongst.bench.evidence_columns import (
+    curve_table,
+    read_table,
+    trial_table,
+    unpack_curves,
+    unpack_trials,
+    write_table,
+)
+from amongst.bench.plans import Request, make_plan
+from amongst.bench.record import Record, canonical_json
+from amongst.bench.store import Store
+from amongst.bench.tables import collect
+from amongst.errors import DataNotFoundError, FileFormatError, InputError
+
+__all__ = ["Evidence", "is_evidence", "pack", "read_evidence", "unpack", "write_evidence"]
+
+FORMAT = 1
+TRIALS, CURVES, MANIFEST = "trials.parquet", "curves.parquet", "manifest.json"
+KEPT = ("accuracy_test",)
+"""Curves that are kept, of the trials that a table reports; the others stay with the store."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a folder holds.
+
+    Attributes
+    ----------
+    records : every trial; of curves those in `KEPT`, where a table reports the trial.
+    requests : what was asked for, oldest first.
+    manifest : `environments`, `stores`, `curves`, …: plain values.
+    """
+
+    records: tuple[Record, ...]
+    requests: tuple[dict[str, Any], ...]
+    manifest: Mapping[str, Any]
+
+
+def is_evidence(path: str | Path) -> bool:
+    """Whether this is a folder of evidence.
+
+    >>> is_evidence("no/such/folder")
+    False
+    """
+    return (Path(path) / MANIFEST).is_file()
+
+
+def pack(stores: Iterable[str | Path], folder: str | Path) -> Evidence:
+    """Add stores to a folder, which is made if it is not there; nothing that it holds is lost.
+
+    A trial that is in several places is kept once: the record made first. Packing the same stores
+    again changes nothing.
+
+    Parameters
+    ----------
+    stores : files of `Store`.
+    folder : of evidence.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from amongst.bench import Trial
+    >>> home = tempfile.TemporaryDirectory()
+    >>> path = Path(home.name) / "runs.sqlite"
+    >>> record = Record(Trial("digits", "q=0.1", "rc", "mlp", seed=0), {"accuracy_final": 0.9})
+    >>> with Store(path) as store:
+    ...     _ = store.add(record)
+    >>> evidence = pack([path], Path(home.name) / "evidence")
+    >>> evidence.records == (record,), evidence.manifest["stores"]
+    (True, {'runs.sqlite': 1})
+    >>> home.cleanup()
+    """
+    old = read_evidence(folder) if is_evidence(folder) else Evidence((), (), {})
+    records, requests = list(old.records), list(old.requests)
+    sources = dict(old.manifest.get("stores", {}))
+    for path in stores:
+        with Store(path, readonly=True) as store:
+            found = store.records()
+            requests += store.requests()
+        records += found
+        sources[Path(path).name] = len(found)
+    return write_evidence(_once(records), _distinct(requests), folder, stores=sources)
+
+
+def write_evidence(
+    records: Sequence[Record],
+    requests: Sequence[Mapping[str, Any]],
+    folder: str | Path,
+    *,
+    stores: Mapping[str, int] | None = None,
+) -> Evidence:
+    """Write a folder; each of its files appears whole or not at all."""
+    if not records:
+        raise InputError("there are no records to pack: the stores are empty.")
+    home = Path(folder)
+    home.mkdir(parents=True, exist_ok=True)
+    reported = _reported(records, requests)
+    kept = [_thinned(record, record.key in reported) for record in sorted(records, key=_order)]
+    asked = tuple(dict(request) for request in requests)
+    manifest = {
+        "format": FORMAT,
+        "trials": len(kept),
+        "keys": _digest(kept),
+        "curves": _curve_facts(kept, records),
+        "stores": dict(sorted((stores or {}).items())),
+        "environments": environments(kept),
+        "requests": asked,
+    }
+    write_table(trial_table(kept), home / TRIALS)
+    write_table(curve_table(kept, KEPT), home / CURVES)
+    text = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
+    write_atomically(home / MANIFEST, text.encode())
+    return Evidence(tuple(kept), asked, manifest)
+
+
+def read_evidence(folder: str | Path) -> Evidence:
+    """Read a folder; one whose files do not belong together is refused."""
+    home = Path(folder)
+    if not is_evidence(home):
+        raise DataNotFoundError(
+            f"{home} holds no evidence ({MANIFEST} is missing). Make it with: amongst evidence "
+            f"pack STORE --into {home}"
+        )
+    try:
+        manifest = json.loads((home / MANIFEST).read_text("utf-8"))
+        newest = manifest["format"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise FileFormatError(f"{home / MANIFEST} is damaged ({error}).") from error
+    if newest > FORMAT:
+        raise FileFormatError(f"{home} was written by a newer release of amongst; update it.")
+    records = unpack_trials(read_table(home / TRIALS))
+    records = unpack_curves(records, read_table(home / CURVES), KEPT)
+    if _digest(records) != manifest["keys"]:
+        raise FileFormatError(
+            f"{home / TRIALS} does not belong to {MANIFEST} beside it: their trials differ. Take "
+            "both files from one revision."
+        )
+    return Evidence(tuple(records), tuple(manifest["requests"]), manifest)
+
+
+def unpack(folder: str | Path, store: str | Path) -> int:
+    """Add a folder's records and requests to a store, to go on from; how many were new."""
+    evidence = read_evidence(folder)
+    with Store(store) as kept:
+        for request in evidence.requests:
+            kept.add_request(request)
+        return kept.add_all(evidence.records)
+
+
+def environments(records: Iterable[Record]) -> list[dict[str, Any]]:
+    """Devices, engines, versions and revisions, with how many trials and seconds each has.
+
+    >>> from amongst.bench import Trial
+    >>> record = Record(Trial("digits", "q=0.1", "rc", "mlp", 0), seconds=2.0, revision="5a2387d")
+    >>> environments([record, record])[0]["trials"]
+    2
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for record in records:
+        facts = {
+            "device": record.device,
+            "engine": record.engine,
+            "revision": record.revision,
+            "versions": dict(record.versions),
+        }
+        kept = found.setdefault(canonical_json(facts), facts | {"trials": 0, "seconds": 0.0})
+        kept["trials"] += 1
+        kept["seconds"] += record.seconds
+        kept["first"] = min(kept.get("first", record.created), record.created)
+        kept["last"] = max(kept.get("last", record.created), record.created)
+    return [f | {"seconds": round(f["seconds"], 1)} for _, f in sorted(found.items())]
+
+
+def _once(records: Iterable[Record]) -> list[Record]:
+    """One record for each trial: the first made; of copies, the one with more curves."""
+    kept: dict[str, Record] = {}
+    for record in records:
+        other = kept.get(record.key)
+        if other is None or _precedence(record) < _precedence(other):
+            kept[record.key] = record
+    return list(kept.values())
+
+
+def _precedence(record: Record) -> tuple[str, int]:
+    return record.created, -len(record.curves)
+
+
+def _distinct(requests: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    return list({canonical_json(request): dict(request) for request in requests}.values())
+
+
+def _reported(records: Sequence[Record], requests: Iterable[Mapping[str, Any]]) -> set[str]:
+    """Keys behind the tables of all requests, by the criterion asked for and by the oracle."""
+    asked = [Request(**request) for request in requests]
+    both = {replace(r, criterion=c) for r in asked for c in (r.criterion, "oracle")}
+    tables = [collect(records, make_plan(request)) for request in both]
+    return {key for table in tables for entry in table.filled for key in entry.keys}
+
+
+def _thinned(record: Record, reported: bool) -> Record:
+    names = KEPT if reported else ()
+    return replace(record, curves={n: record.curves[n] for n in names if n in record.curves})
+
+
+def _curve_facts(kept: Sequence[Record], records: Sequence[Record]) -> dict[str, Any]:
+    dropped = {name for record in records for name in record.curves} - set(KEPT)
+    return {
+        "kept": list(KEPT),
+        "trials": sum(bool(record.curves) for record in kept),
+        "dropped": sorted(dropped),
+    }
+
+
+def _digest(records: Iterable[Record]) -> str:
+    keys = "\n".join(sorted(record.key for record in records))
+    return hashlib.sha256(keys.encode()).hexdigest()
+
+
+def _order(record: Record) -> tuple[Any, ...]:
+    trial = record.trial
+    fold = -1 if trial.fold is None else trial.fold
+    settings = canonical_json(trial.settings)
+    place = (trial.dataset, trial.condition, trial.method, trial.model)
+    return *place, settings, trial.seed, fold, record.key

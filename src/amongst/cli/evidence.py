@@ -1,0 +1,46 @@
+"""`amongst evidence`: from stores to a committed folder, back to a store, and on to the pages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    help="Results as a committed folder, and the pages made from it.", no_args_is_help=True
+)
+
+Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="Of evidence.")]
+PAPER = Path("results/paper")
+
+
+@app.command()
+def pack(
+    stores: Annotated[list[Path], typer.Argument(metavar="STORE…", help="Result stores.")],
+    into: Annotated[Path, typer.Option(help="Folder; made, or added to.")] = PAPER,
+) -> None:
+    """Add every trial of these stores to a folder: Parquet and JSON, small enough to commit."""
+    from amongst.bench import evidence
+
+    found = evidence.pack(stores, into)
+    size = sum(path.stat().st_size for path in into.iterdir() if path.is_file())
+    _say(f"{len(found.records):,} trials in {into}, {size / 2**20:.2f} MiB")
+
+
+@app.command()
+def unpack(
+    folder: Folder = PAPER,
+    store: Annotated[Path, typer.Option(help="Store to add them to.")] = Path("amongst.sqlite"),
+) -> None:
+    """Make a store of a folder again, so that `reproduce --store` goes on from it."""
+    from amongst.bench import evidence
+
+    _say(f"{evidence.unpack(folder, store):,} new trials in {store}")
+
+
+def _say(line: str) -> None:
+    Console().print(line, highlight=False, markup=False, soft_wrap=True)
