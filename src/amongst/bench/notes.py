@@ -117,8 +117,12 @@ def _gaps(table: Table) -> list[str]:
     empty = sum(not entry.n for entry in entries)
     short = sum(0 < entry.n < entry.planned for entry in entries)
     failed = sum(entry.failed for entry in entries)
+    open_ = sum(entry.n > 0 and entry.pending > 0 for entry in entries)
     return [
         f"{empty} of {len(entries)} cells have no result yet." if empty else "",
         f"{short} of {len(entries)} cells lack some of their repeats." if short else "",
+        f"{open_} of {len(entries)} cells: the search is not finished, and the choice may change."
+        if open_
+        else "",
         f"{failed} trials diverged; their cells rest on the others." if failed else "",
     ]

@@ -68,7 +68,7 @@ def p_text(p: float) -> str:
 
 
 def cell_text(entry: Entry) -> str:
-    """Mean ± standard deviation, star and oracle's dagger, without typography."""
+    """Mean ± standard deviation and its marks, without typography."""
     if not entry.n:
         return "diverged" if entry.failed else MISSING
     spread = "" if math.isnan(entry.std) else f" ± {number(entry.std)}"
@@ -76,8 +76,9 @@ def cell_text(entry: Entry) -> str:
 
 
 def marks(entry: Entry) -> str:
-    """The star, and the dagger of the oracle."""
-    return ("*" if entry.star else "") + ("†" if entry.oracle else "")
+    """The star, the dagger of the oracle, and how many repeats there are if some lack."""
+    count = f" {entry.n}/{entry.planned}" if 0 < entry.n < entry.planned else ""
+    return ("*" if entry.star else "") + ("†" if entry.oracle else "") + count
 
 
 def paper_text(entry: Entry) -> str:

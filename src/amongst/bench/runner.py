@@ -112,7 +112,10 @@ def run_plan(
     store.add_request(plan.request.to_dict())
     before, ran, failed = store.keys(), 0, 0
     with _Heart(store):
-        while missing := next_round(plan := known_plan(plan, store), store.keys()):
+        while True:
+            plan, missing = _next(plan, store)
+            if not missing:
+                break
             if on_round is not None:
                 on_round(plan)
             for record in _run_round(missing, store, executor, tell):
@@ -128,6 +131,15 @@ def run_plan(
 def known_plan(plan: Plan, store: Store) -> Plan:
     """The plan as far as its store lets it be known."""
     return advance(plan, store.records(curves=False)) if plan.staged else plan
+
+
+def _next(plan: Plan, store: Store) -> tuple[Plan, dict[str, Trial]]:
+    """The plan and its next round, by one look at the store: others may be adding to it."""
+    if not plan.staged:
+        return plan, missing_trials(plan, store)
+    records = store.records(curves=False)
+    plan = advance(plan, records)
+    return plan, next_round(plan, {record.key for record in records})
 
 
 def _run_round(

@@ -40,7 +40,7 @@ def advance(plan: Plan, records: Iterable[Record]) -> Plan:
 
     Examples
     --------
-    Two settings in the short round, and one of them goes on:
+    Four settings in the short round, and two of them go on:
 
     >>> from amongst.bench.plans import Request, make_plan
     >>> request = Request("demo", methods=("cc",), conditions=("q=0.1",), seeds=3, search="grid",
@@ -75,7 +75,7 @@ def next_round(plan: Plan, done: Collection[str]) -> dict[str, Trial]:
         if not cell.absent:
             rounds[0].update((t.key, t) for t in cell.screening)
             for trial in cell.trials:
-                late = plan.staged and not plan.request.searches(trial.seed)
+                late = not plan.request.searches(trial.seed)
                 rounds[2 if late else 1][trial.key] = trial
     missing = ({k: t for k, t in trials.items() if k not in done} for trials in rounds)
     return next(filter(None, missing), {})

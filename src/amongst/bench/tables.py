@@ -76,6 +76,7 @@ class Entry:
         is empty where one setting was run.
     oracle : whether true labels chose the settings.
     failed : how many trials of the chosen settings ended in an error.
+    pending : how many trials of a search in rounds are yet to come, so that the choice may change.
     note : where the settings come from, if that needs saying.
     published : the paper's figure, or None.
     best, second : the marks (bold and underlined).
@@ -101,6 +102,7 @@ class Entry:
     criterion: str = ""
     oracle: bool = False
     failed: int = 0
+    pending: int = 0
     note: str = ""
     published: Published | None = None
     best: bool = False
@@ -238,19 +240,23 @@ def _entry(bare: Entry, cell: Cell, found: Sequence[Record], criterion: str, met
         note=cell.absent or cell.note,
         published=cell.slot.published,
     )
-    choice = _choice(cell, found, criterion)
-    return empty if choice is None else _filled(empty, choice, metric)
+    if cell.pool:
+        return _searched(empty, cell, found, criterion, metric)
+    return _filled(empty, choose(found, criterion), metric) if found else empty
 
 
-def _choice(cell: Cell, found: Sequence[Record], criterion: str) -> Choice | None:
+def _searched(
+    empty: Entry, cell: Cell, found: Sequence[Record], criterion: str, metric: str
+) -> Entry:
     """Of a search in rounds, those decide that its criterion passed on, by the search seeds."""
-    if not found or not cell.pool:
-        return choose(found, criterion) if found else None
     among = {trial.key for trial in cell.rivals}
-    if not any({record.key, record.trial.with_data("").key} & among for record in found):
-        return None
+    there = among & {key for r in found for key in (r.key, r.trial.with_data("").key)}
+    empty = replace(empty, pending=len(among) - len(there))
+    if not there:
+        return empty
     points = {canonical_json(trial.settings) for trial in cell.pool}
-    return choose(found, criterion, among=among, considered=len(points))
+    choice = choose(found, criterion, among=among, considered=len(points))
+    return _filled(empty, choice, metric)
 
 
 def _filled(empty: Entry, choice: Choice, metric: str) -> Entry:
