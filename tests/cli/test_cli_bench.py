@@ -61,6 +61,33 @@ def test_the_oracle_is_a_second_column_over_the_same_trials(tmp_path: Path) -> N
     assert "†" in oracle
 
 
+def test_a_grid_in_rounds_ends_with_all_seeds_of_what_it_chose(tmp_path: Path) -> None:
+    store = str(tmp_path / "s.sqlite")
+    rounds = ["table1", "--quick", "--epochs", "2", "--methods", "cc", "--conditions", "q=0.1",
+              "--seeds", "3", "--search", "grid", "--search-seeds", "1", "--screen", "1",
+              "--keep", "0.5", "--store", store, "--workers", "1"]  # fmt: skip
+    assert "4 trials known by now, then at most 8 more" in run("reproduce", *rounds, "--dry-run")
+    said = run("reproduce", *rounds)
+    assert "this round: 4 trials of 1 epochs; then at most 8 more" in said
+    assert "over 3 repeats" in said
+    assert "best of up to 4 by covering val last10; after 1 epochs the best 50% went on" in said
+    again = run("reproduce", *rounds, "--criterion", "oracle")
+    assert "0 trials run" in again
+    assert "over 3 repeats" in again
+    assert "0 to run" in run("reproduce", *rounds, "--dry-run")
+
+
+def test_compare_in_rounds_without_true_labels_asks_for_none(blobs: Path, tmp_path: Path) -> None:
+    store = str(tmp_path / "s.sqlite")
+    said = run("compare", str(blobs), "--ignore", "true", "--methods", "cc,plknn", "--models",
+               "linear", "--folds", "3", "--epochs", "3", "--search", "grid", "--screen", "1",
+               "--keep", "0.1", "--quick", "--workers", "1", "--store", store)  # fmt: skip
+    assert "PL-KNN" in said
+    found = read_records(store, method="cc")
+    assert [r.trial.settings["epochs"] for r in found].count(1) == 3 * 4
+    assert [r.trial.settings["epochs"] for r in found].count(3) == 3 * 1
+
+
 def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
     store = tmp_path / "s.sqlite"
     said = run("reproduce", "table1", "--search", "grid", "--dry-run", "--store", str(store),

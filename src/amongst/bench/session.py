@@ -162,7 +162,8 @@ def _round(plan: Plan, done: set[str]) -> str:
     length = f" of {' or '.join(sorted(epochs))} epochs" if epochs else ""
     known = sum(trial.key not in done and trial.key not in trials for trial in plan.trials)
     more = known + len(at_most(plan, done))
-    return f"this round: {len(trials):,} trials{length}; then at most {more:,} more"
+    later = f"; then at most {more:,} more" if more else ", the last ones"
+    return f"this round: {len(trials):,} trials{length}{later}"
 
 
 def _tell_absences(plan: Plan, say: Console) -> None:
