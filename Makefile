@@ -8,12 +8,13 @@ STAMP := $(VENV)/.installed
 WORKERS ?= 2
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test check lint bench clean help
+.PHONY: demo test check lint bench reproduction clean help
 
 help:
 	@echo "make demo   compare five methods on handwritten digits; writes demo-output/"
 	@echo "make test   style, types and all tests"
 	@echo "make bench  speed, side by side with the style of public code"
+	@echo "make reproduction  docs/reproduction.md and .html again, from results/paper"
 	@echo "make clean  remove .venv and caches"
 
 demo: $(STAMP)
@@ -39,6 +40,9 @@ lint: $(STAMP)
 bench: $(STAMP)
 	@OMP_NUM_THREADS=2 $(RUN)/python benchmarks/single.py --quick
 	@OMP_NUM_THREADS=2 $(RUN)/python benchmarks/population.py --quick
+
+reproduction: $(STAMP)
+	@$(RUN)/amongst evidence pages results/paper --docs docs
 
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

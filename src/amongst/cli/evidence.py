@@ -42,5 +42,17 @@ def unpack(
     _say(f"{evidence.unpack(folder, store):,} new trials in {store}")
 
 
+@app.command()
+def pages(
+    folder: Folder = PAPER,
+    docs: Annotated[Path, typer.Option(help="Folder of the pages.")] = Path("docs"),
+) -> None:
+    """Write reproduction.md, .html and figures from a folder: our results beside the paper's."""
+    from amongst.bench.reproduction import write_pages
+
+    for path in write_pages(folder, docs):
+        _say(f"written to {path}")
+
+
 def _say(line: str) -> None:
     Console().print(line, highlight=False, markup=False, soft_wrap=True)

@@ -1,0 +1,82 @@
+"""A folder of evidence, and all that the page of the reproduction needs of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from amongst.bench.evidence import Evidence, read_evidence
+from amongst.bench.layout import Place
+from amongst.bench.plans import plan_titles
+from amongst.bench.reproduction_cost import PublicStyle
+from amongst.bench.reproduction_margins import Contest, contests
+from amongst.bench.reproduction_runs import Run, find_runs, search_words
+from amongst.bench.reproduction_sheet import Reasons, Sheet, make_sheet, rank
+from amongst.bench.tables import Entry
+
+__all__ = ["FIGURES", "TABLES", "Reproduction", "run_title"]
+
+TABLES = ("table1", "table2", "table3")
+FIGURES = ("figure1", "figure2")
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """A folder of evidence, and all that is computed from it.
+
+    Attributes
+    ----------
+    folder : as it is named on the page.
+    evidence, reasons, style : what was read.
+    """
+
+    folder: str
+    evidence: Evidence
+    reasons: Reasons
+    style: PublicStyle | None
+
+    @classmethod
+    def read(cls, folder: str | Path) -> Reproduction:
+        """From a folder; speed measured in the style of public code lies beside it."""
+        home = Path(folder)
+        style = PublicStyle.read(home.parent)
+        return cls(home.as_posix(), read_evidence(home), Reasons.read(home), style)
+
+    @cached_property
+    def runs(self) -> list[Run]:
+        """In the order in which they fill tables."""
+        return sorted(find_runs(self.evidence.requests, self.evidence.records), key=rank)
+
+    @cached_property
+    def sheets(self) -> dict[str, Sheet]:
+        """Every plan of the paper, with the first run that has a cell."""
+        plans = (*TABLES, *FIGURES, "beyond")
+        return {plan: make_sheet(plan, self.runs) for plan in plans}
+
+    @cached_property
+    def contests(self) -> list[Contest]:
+        """Of the three tables."""
+        return [
+            contest for plan in TABLES for contest in contests(self.sheets[plan], self._ways(plan))
+        ]
+
+    def searched(self, search: str) -> list[Run]:
+        """The runs with this search."""
+        return [run for run in self.runs if run.request.search == search]
+
+    def _ways(self, plan: str) -> dict[str, Mapping[Place, Entry]]:
+        grid, equal = (make_sheet(plan, self.searched(name)) for name in ("grid", "equal"))
+        by_truth = {p: s.oracle or s.entry for p, s in grid.cells.items() if s.entry.n}
+        return {
+            "grid": {place: shown.entry for place, shown in grid.cells.items()},
+            "oracle": by_truth,
+            "equal": {place: shown.entry for place, shown in equal.cells.items()},
+        }
+
+
+def run_title(run: Run) -> str:
+    """Plan, settings and precision."""
+    more = [search_words(run.request), run.request.precision]
+    return f"{plan_titles()[run.request.plan]}; {', '.join(more)}"

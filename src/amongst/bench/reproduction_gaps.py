@@ -1,0 +1,117 @@
+"""What is missing from a sheet: grouped by reason, each with the command that fills it."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from amongst.bench.commands import reproduce_command
+from amongst.bench.estimate import estimate, readable
+from amongst.bench.layout import Place, place_of
+from amongst.bench.paper import dataset_title, method_title
+from amongst.bench.plans import Plan, Request, make_plan
+from amongst.bench.points import CLASSICAL
+from amongst.bench.record import Record
+from amongst.bench.reproduction_runs import Run
+from amongst.bench.reproduction_sheet import MISSING, Reasons, Sheet
+from amongst.bench.stages import at_most
+
+__all__ = ["Gap", "find_gaps"]
+
+NOT_RUN = "not run; it would take about {estimate}, by estimate"
+ESTIMATE = "{estimate}"
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Cells that lack a number for one reason.
+
+    Attributes
+    ----------
+    letter : in the table.
+    places : of the cells.
+    reason, command : for people, and for a shell.
+    """
+
+    letter: str
+    places: tuple[Place, ...]
+    reason: str
+    command: str
+
+    @property
+    def text(self) -> str:
+        """One line."""
+        cells = f"{len(self.places)} cell{'s' * (len(self.places) > 1)}"
+        where = ", ".join(dict.fromkeys(dataset_title(p.dataset) for p in self.places))
+        methods = dict.fromkeys(method_title(p.method) for p in self.places)
+        who = f"; {', '.join(methods)}" if len(methods) < 3 else ""
+        return f"({self.letter}) {where}{who}, {cells}: {self.reason}. To fill: `{self.command}`"
+
+
+def find_gaps(
+    sheet: Sheet, runs: Sequence[Run], reasons: Reasons, records: Sequence[Record]
+) -> list[Gap]:
+    """The missing cells of a sheet by reason, in the order of the table."""
+    groups: dict[tuple[str, str], list[Place]] = {}
+    rules: dict[tuple[str, str], Mapping[str, Any]] = {}
+    for place, shown in sheet.cells.items():
+        if shown.verdict == MISSING and not shown.entry.failed:
+            rule = reasons.of(MISSING, sheet.plan, place)
+            key = (str(rule.get("reason", NOT_RUN)), "" if rule else place.dataset)
+            groups.setdefault(key, []).append(place)
+            rules[key] = rule
+    letters = iter(string.ascii_lowercase)
+    return [
+        _gap(next(letters), places, rules[key], key[0], _request(sheet, runs, rules[key]), records)
+        for key, places in groups.items()
+    ]
+
+
+def _gap(
+    letter: str,
+    places: Sequence[Place],
+    rule: Mapping[str, Any],
+    reason: str,
+    request: Request,
+    records: Sequence[Record],
+) -> Gap:
+    plan = make_plan(_narrowed(request, places))
+    if ESTIMATE in reason:
+        reason = reason.replace(ESTIMATE, _time(plan, places, records))
+    return Gap(letter, tuple(places), reason, reproduce_command(plan))
+
+
+def _request(sheet: Sheet, runs: Sequence[Run], rule: Mapping[str, Any]) -> Request:
+    """As the cells beside them were run, or with published settings; the rule may say otherwise."""
+    own = [run.request for run in runs if run.request.plan == sheet.plan]
+    wanted = rule.get("search") or (own[0].search if own else "published")
+    same = [request for request in own if request.search == wanted]
+    precision = own[0].precision if own else "bf16"
+    return same[0] if same else Request(sheet.plan, search=wanted, precision=precision)
+
+
+def _narrowed(request: Request, places: Sequence[Place]) -> Request:
+    """The request for these cells: each axis is named unless all of the plan is meant."""
+    whole = make_plan(Request(request.plan)).cells
+    named = {}
+    for axis, name in (("dataset", "datasets"), ("condition", "conditions"), ("method", "methods")):
+        wanted = tuple(dict.fromkeys(getattr(place, axis) for place in places))
+        near = [c.slot for c in whole if axis == "dataset" or c.slot.dataset in _datasets(places)]
+        every = {getattr(slot, axis) for slot in near}
+        named[name] = () if every <= set(wanted) else wanted
+    return replace(request, **named)  # type: ignore[arg-type]
+
+
+def _datasets(places: Sequence[Place]) -> set[str]:
+    return {place.dataset for place in places}
+
+
+def _time(plan: Plan, places: Sequence[Place], records: Sequence[Record]) -> str:
+    wanted = set(places)
+    cells = tuple(cell for cell in plan.cells if place_of(cell.slot) in wanted)
+    part = replace(plan, cells=cells)
+    found = estimate(part.trials, records, way="population", members=250, later=at_most(part))
+    where = "one CPU core" if all(p.method in CLASSICAL for p in places) else "one GPU"
+    return f"{readable(found.seconds)} on {where}"

@@ -1,0 +1,111 @@
+"""How far LW is ahead of its rivals, in the paper and here, where every method was tuned alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from amongst.bench.layout import Place, model_title
+from amongst.bench.reproduction_sheet import Sheet
+from amongst.bench.tables import Entry
+from amongst.stats import paired_t
+
+__all__ = ["Contest", "Margin", "contests", "tally"]
+
+RIVALS = ("rc", "cc", "proden")
+LEVEL = 0.05
+
+
+@dataclass(frozen=True)
+class Margin:
+    """The best LW against the best of its rivals, by mean accuracy, in percentage points.
+
+    Attributes
+    ----------
+    value : LW's mean minus the rival's.
+    winner, rival : the methods compared.
+    p : two-sided paired t test over the repeats that both have; NaN below two.
+    """
+
+    value: float
+    winner: str
+    rival: str
+    p: float = float("nan")
+
+    @property
+    def side(self) -> int:
+        """1: LW significantly ahead, −1: behind, 0: cannot be told."""
+        return int(np.sign(self.value)) if self.p <= LEVEL else 0
+
+
+@dataclass(frozen=True)
+class Contest:
+    """One data set, condition and base model: the paper's margin, and ours by each way of tuning."""
+
+    where: str
+    paper: Margin
+    ours: Mapping[str, Margin]
+
+
+def contests(paper: Sheet, ours: Mapping[str, Mapping[Place, Entry]]) -> list[Contest]:
+    """Contests of a table in which LW, RC, CC and PRODEN meet.
+
+    Parameters
+    ----------
+    paper : the table.
+    ours : way of tuning → entries; a contest that lacks one of its methods has no margin.
+    """
+    groups: dict[tuple[str, str, str], list[Place]] = {}
+    for place in paper.layout.places:
+        if place.method.startswith("lw-") or place.method in RIVALS:
+            groups.setdefault((*place.contest, place.model), []).append(place)
+    return [_contest(paper, places, ours) for places in groups.values()]
+
+
+def tally(margins: Iterable[Margin]) -> tuple[int, int, int]:
+    """How often LW is significantly ahead, cannot be told apart, is significantly behind.
+
+    >>> tally([Margin(1.0, "LW", "RC", 0.01), Margin(-1.0, "LW", "RC", 0.5)])
+    (1, 1, 0)
+    """
+    sides = [margin.side for margin in margins]
+    return sides.count(1), sides.count(0), sides.count(-1)
+
+
+def _contest(
+    paper: Sheet, places: Sequence[Place], ours: Mapping[str, Mapping[Place, Entry]]
+) -> Contest:
+    several = len({p.model for p in paper.layout.places if p.contest == places[0].contest}) > 1
+    where = places[0].where + (f", {model_title(places[0].model)}" if several else "")
+    printed = {p: float(s.entry.published.mean) for p in places
+               if (s := paper.cells[p]).entry.published}  # fmt: skip
+    found = {way: _margin(places, entries) for way, entries in ours.items()}
+    return Contest(where, _of_means(printed), {w: m for w, m in found.items() if m is not None})
+
+
+def _margin(places: Sequence[Place], entries: Mapping[Place, Entry]) -> Margin | None:
+    here = {p: entries[p] for p in places if p in entries and entries[p].n}
+    if len(here) < len(places):
+        return None
+    margin = _of_means({place: entry.mean for place, entry in here.items()})
+    by_name = {place.method: entry for place, entry in here.items()}
+    p = _p(by_name[margin.winner], by_name[margin.rival])
+    return Margin(margin.value, margin.winner, margin.rival, p)
+
+
+def _of_means(means: Mapping[Place, float]) -> Margin:
+    ours = {p.method: mean for p, mean in means.items() if p.method.startswith("lw-")}
+    theirs = {p.method: mean for p, mean in means.items() if p.method in RIVALS}
+    winner, rival = max(ours, key=ours.__getitem__), max(theirs, key=theirs.__getitem__)
+    return Margin(ours[winner] - theirs[rival], winner, rival)
+
+
+def _p(first: Entry, second: Entry) -> float:
+    theirs = dict(zip(second.repeats, second.values, strict=True))
+    mine = dict(zip(first.repeats, first.values, strict=True))
+    shared = [repeat for repeat in mine if repeat in theirs]
+    if len(shared) < 2:
+        return float("nan")
+    return paired_t([mine[r] for r in shared], [theirs[r] for r in shared])

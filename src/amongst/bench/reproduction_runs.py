@@ -1,0 +1,115 @@
+"""The runs behind a folder of evidence: each way in which a plan was asked for, as one table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from amongst.bench.plans import Plan, Request, make_plan
+from amongst.bench.points import EPOCHS
+from amongst.bench.record import Record
+from amongst.bench.tables import Table, collect
+
+__all__ = ["SEARCHES", "Run", "find_runs", "search_words", "share_out"]
+
+SEARCHES = {
+    "grid": "each method's own grid",
+    "equal": "one grid for all methods",
+    "published": "published settings",
+    "none": "default settings",
+}
+
+
+@dataclass(frozen=True)
+class Run:
+    """Requests that differ in nothing but the cells they name, laid out as the whole plan.
+
+    Attributes
+    ----------
+    request : of the whole plan.
+    table : by the request's criterion.
+    oracle : the same trials, chosen by true labels.
+    records : that this run accounts for; a trial that two runs share is with the earlier one.
+    """
+
+    request: Request
+    table: Table
+    oracle: Table
+    records: tuple[Record, ...] = ()
+
+    @property
+    def plan(self) -> Plan:
+        """With all trials that are known by now."""
+        return self.table.plan
+
+
+def find_runs(requests: Iterable[Mapping[str, Any]], records: Sequence[Record]) -> list[Run]:
+    """The runs of the paper's plans, in the order in which they were asked for.
+
+    >>> asked = [{"plan": "table1", "datasets": ["mnist"]}, {"plan": "table1", "methods": ["rc"]}]
+    >>> [len(run.plan.cells) for run in find_runs(asked, [])]
+    [60]
+    """
+    groups: dict[Request, list[Request]] = {}
+    for request in (Request(**asked) for asked in requests):
+        if not request.quick and request.plan not in ("demo", "compare"):
+            epochs = None if request.epochs == EPOCHS["paper"] else request.epochs
+            whole = replace(
+                request, datasets=(), methods=(), conditions=(), seeds=None, epochs=epochs
+            )
+            groups.setdefault(whole, []).append(request)
+    found = [_run(replace(r, seeds=_seeds(asked)), records) for r, asked in groups.items()]
+    owned = share_out([run.table.plan for run in found], records)
+    return [replace(run, records=tuple(own)) for run, own in zip(found, owned, strict=True)]
+
+
+def share_out(plans: Sequence[Plan], records: Iterable[Record]) -> list[list[Record]]:
+    """Each record to one plan: the first that asks for it, else the first whose search holds it."""
+    asked: dict[str, int] = {}
+    for pool in (False, True):
+        for i, plan in enumerate(plans):
+            for key in _keys(plan, pool):
+                asked.setdefault(key, i)
+    owned: list[list[Record]] = [[] for _ in plans]
+    for record in records:
+        owner = asked.get(record.trial.with_data("").key)
+        if owner is not None:
+            owned[owner].append(record)
+    return owned
+
+
+def search_words(request: Request) -> str:
+    """Where settings come from, for people.
+
+    >>> search_words(Request("table1", search="grid", screen=25, search_seeds=1))
+    "each method's own grid (1 seed; first 25 epochs, the best 25 % go on)"
+    """
+    words = [SEARCHES[request.search]]
+    if request.search_seeds is not None:
+        words.append(f"{request.search_seeds} seed{'s' * (request.search_seeds > 1)}")
+    if request.screen is not None:
+        share = 0.25 if request.keep is None else request.keep
+        words.append(f"first {request.screen} epochs, the best {100 * share:g} % go on")
+    text = words[0] if len(words) == 1 else f"{words[0]} ({'; '.join(words[1:])})"
+    more = [request.protocol] if request.protocol != "default" else []
+    return text + "".join(f", protocol {name}" for name in more)
+
+
+def _run(request: Request, records: Sequence[Record]) -> Run:
+    plan, by_truth = make_plan(request), make_plan(replace(request, criterion="oracle"))
+    return Run(request, collect(records, plan), collect(records, by_truth))
+
+
+def _seeds(requests: Sequence[Request]) -> int | None:
+    """The most that was asked for; None, the plan's own, if anyone asked for that."""
+    given = [request.seeds for request in requests]
+    return None if None in given else max(seeds for seeds in given if seeds is not None)
+
+
+def _keys(plan: Plan, pool: bool) -> list[str]:
+    return [
+        trial.with_data("").key
+        for cell in plan.cells
+        for trial in (cell.pool if pool else (*cell.screening, *cell.trials))
+    ]

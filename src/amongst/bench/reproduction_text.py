@@ -1,0 +1,159 @@
+"""Markdown for the page of the reproduction: paragraphs, tables, and the cells of a sheet."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterable, Sequence
+
+from amongst.bench.layout import Row
+from amongst.bench.paper import method_title
+from amongst.bench.render import number, p_text, signed
+from amongst.bench.reproduction_margins import Margin
+from amongst.bench.reproduction_sheet import BELOW, REPRODUCED, Sheet, Shown
+from amongst.bench.tables import Entry
+
+__all__ = [
+    "LEGEND",
+    "bullets",
+    "figure_text",
+    "listed",
+    "margin_text",
+    "paragraph",
+    "pipe_table",
+    "sheet_table",
+]
+
+_CODE, _HOLD = re.compile(r"`[^`]+`"), "\ue000"
+MARKS = {REPRODUCED: " ✓", BELOW: " ✗"}
+LEGEND = (
+    "Test accuracy in %, mean ± standard deviation over the repeats; bold: our best of that data "
+    "and condition. ✓: at least the paper's mean minus two of its standard deviations; ✗: below "
+    "that. ‡: settings were not searched. *oracle*: the same trials, settings chosen by true labels "
+    "of held-out rows. In brackets: ours minus the paper's."
+)
+
+
+def paragraph(text: str, first: str = "", other: str = "") -> str:
+    """Lines of a page's width; code is never broken.
+
+    >>> print(paragraph("word " * 18 + "`code that stays together`"))
+    word word word word word word word word word word word word word word word word word word
+    `code that stays together`
+    """
+    held = _CODE.sub(lambda code: code[0].replace(" ", _HOLD), text)
+    lines = textwrap.TextWrapper(
+        100,
+        initial_indent=first,
+        subsequent_indent=other,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return lines.fill(held).replace(_HOLD, " ")
+
+
+def bullets(items: Iterable[str]) -> str:
+    """A list."""
+    return "\n".join(paragraph(item, "- ", "  ") for item in items)
+
+
+def pipe_table(head: Sequence[str], rows: Iterable[Sequence[str]], texts: int = 1) -> str:
+    """A table whose first columns are texts and whose others are numbers.
+
+    >>> print(pipe_table(["a", "b"], [["x", "1"]]))
+    | a | b |
+    | --- | ---: |
+    | x | 1 |
+    """
+    rule = ["---"] * texts + ["---:"] * (len(head) - texts)
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in [head, rule, *rows])
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names in a sentence.
+
+    >>> listed(["a", "b", "c"])
+    'a, b and c'
+    """
+    found = list(names)
+    return found[0] if len(found) == 1 else ", ".join(found[:-1]) + " and " + found[-1]
+
+
+def figure_text(entry: Entry) -> str:
+    """Mean ± standard deviation, and how many repeats there are if some lack."""
+    spread = f" ± {number(entry.std)}" if entry.n > 1 else ""
+    count = f" {entry.n}/{entry.planned}" if entry.n < entry.planned else ""
+    return f"{number(entry.mean)}{spread}{count}"
+
+
+def margin_text(margin: Margin | None) -> str:
+    """A margin, who is compared, and p where there is one."""
+    if margin is None:
+        return "–"
+    who = f"{method_title(margin.winner)} − {method_title(margin.rival)}"
+    p = "" if margin.p != margin.p else f", {p_text(margin.p)}"
+    return f"{signed(margin.value)}{'*' * abs(margin.side)} ({who}{p})"
+
+
+def sheet_table(sheet: Sheet, letters: dict[str, str], *, whole: bool = True) -> str:
+    """The cells of a sheet; `letters` has the letter of the reason of each missing cell's place.
+
+    Parameters
+    ----------
+    sheet : see `Sheet`.
+    letters : str(place) → letter.
+    whole : False leaves out rows and columns without any number.
+    """
+    rows = [row for row in sheet.layout.rows if whole or _any(sheet, row)]
+    kept = [
+        i
+        for i in range(len(sheet.layout.columns))
+        if whole or any((p := row.places[i]) and sheet.cells[p].entry.n for row in rows)
+    ]
+    best = _best(sheet)
+    lines, group = [], ""
+    for row in rows:
+        cells = [_cell(sheet, row, i, letters, best) for i in kept]
+        lines.append([row.group if row.group != group else "", row.label, *cells])
+        group = row.group
+    return pipe_table(["", "", *(sheet.layout.columns[i] for i in kept)], lines, 2 + len(kept))
+
+
+def _any(sheet: Sheet, row: Row) -> bool:
+    return any(place and sheet.cells[place].entry.n for place in row.places)
+
+
+def _best(sheet: Sheet) -> set[str]:
+    """Places with the highest mean of their contest."""
+    top: dict[tuple[str, str], Shown] = {}
+    for shown in sheet.filled:
+        contest = shown.entry.place.contest
+        if contest not in top or shown.entry.mean > top[contest].entry.mean:
+            top[contest] = shown
+    return {str(shown.entry.place) for shown in top.values()}
+
+
+def _cell(sheet: Sheet, row: Row, i: int, letters: dict[str, str], best: set[str]) -> str:
+    place = row.places[i]
+    if place is None:
+        return ""
+    shown, parts = sheet.cells[place], []
+    if shown.entry.n:
+        text = figure_text(shown.entry)
+        text = f"**{text}**" if str(place) in best else text
+        parts.append(text + MARKS.get(shown.verdict, "") + (" ‡" if shown.untuned else ""))
+    else:
+        letter = f" ({letters[str(place)]})" if str(place) in letters else ""
+        parts.append(("diverged" if shown.entry.failed else "not run") + letter)
+    if shown.oracle is not None:
+        parts.append(f"*oracle* {figure_text(shown.oracle)}")
+    parts += _paper(shown)
+    return "<br>".join(parts)
+
+
+def _paper(shown: Shown) -> list[str]:
+    paper = shown.entry.published
+    if paper is None:
+        return []
+    gap = f" ({signed(shown.entry.difference)})" if shown.entry.n else ""
+    return [f"paper {number(paper.mean)} ± {number(paper.std)}{gap}"]
