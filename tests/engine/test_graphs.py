@@ -15,7 +15,13 @@ from amongst.models import build_model
 
 K = 4
 GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-METHODS: tuple[Method, ...] = (LW(), LW(psi="sigmoid", refresh="epoch"), RC(), CC())
+METHODS: tuple[Method, ...] = (
+    LW(),
+    LW(psi="sigmoid", refresh="epoch"),
+    LW(beta=8.0, fade=0.9),
+    RC(),
+    CC(),
+)
 
 
 def problem(device: str, shape: tuple[int, ...] = (6,), n: int = 70) -> TrainingData:
@@ -42,7 +48,8 @@ def trained(
         def plain(rows: Tensor) -> Tensor:
             from amongst.engine.single import step
 
-            return step(state, data, rows, method, settings)
+            now = method.at(state.epoch / settings.epochs)
+            return step(state, data, rows, now, settings)
 
         return train(model, data, method, settings, training=state, stepper=plain)
     stepper = GraphedStep(state, data, method, settings, compile=fast)
@@ -91,7 +98,7 @@ def test_it_is_chosen_on_a_gpu_only() -> None:
 
 
 @GPU
-@pytest.mark.parametrize("method", METHODS[:3], ids=str)
+@pytest.mark.parametrize("method", METHODS[:4], ids=str)
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 def test_a_captured_mlp_equals_plain_steps(method: Method, optimizer: str) -> None:
     data = problem("cuda")

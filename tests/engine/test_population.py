@@ -25,6 +25,7 @@ METHODS: list[Method] = [
     *(LW(psi=psi.name, beta=0.5, alpha=1.5) for psi in PSIS.values() if psi.trainable),
     *(LW(psi="sigmoid", refresh=when, beta=2.0) for when in ("same", "post", "epoch")),
     LW(initial="official", refresh="post", beta=8.0),
+    LW(beta=8.0, fade=0.7),
     RC(),
     CC(),
     PRODEN(),
@@ -112,6 +113,23 @@ def test_each_member_equals_the_single_engine(model: str, precision: str) -> Non
             assert result.weights(i) is None
         else:
             torch.testing.assert_close(result.weights(i), weights, **PRECISE[precision])
+
+
+def test_a_leverage_fades_as_its_formula_says() -> None:
+    """Four epochs with fade 1 are four one-epoch trainings with β cos-weighted by hand."""
+    settings = Settings(epochs=4, batch_size=16, precision="float64", schedule="constant")
+    inside, seen = masks(0), []
+
+    class Spy(LW):
+        def loss(self, scores: Tensor, inside: Tensor, weights: Tensor | None) -> Tensor:
+            seen.append(float(self.beta))
+            return super().loss(scores, inside, weights)
+
+    network = build_model("linear", (D,), K, 0).double()
+    train(network, TrainingData(features().to("cpu", torch.float64), inside), Spy(beta=8.0, fade=1.0),
+          settings)  # fmt: skip
+    by_epoch = [8.0, 4 * (1 + 0.5**0.5), 4.0, 4 * (1 - 0.5**0.5)]
+    assert sorted(set(seen), reverse=True) == pytest.approx(by_epoch)
 
 
 @pytest.mark.parametrize(("n", "batch_size"), [(51, 16), (50, 7), (33, 16), (20, 64)])

@@ -35,6 +35,7 @@ METHODS: list[Method] = [
     *(LW(psi=psi.name, beta=0.5, alpha=1.5) for psi in PSIS.values() if psi.trainable),
     *(LW(psi="sigmoid", refresh=when, beta=2.0) for when in ("same", "post", "epoch")),
     LW(initial="official", refresh="post", beta=8.0),
+    LW(beta=8.0, fade=1.0),
     RC(),
     CC(),
     PRODEN(),
@@ -72,15 +73,17 @@ def cohort_of(
     return form_cohort(members, features, model, options, pad=True)
 
 
-def both_ways(cohort: Cohort, epochs: int = 2) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    from amongst.engine.population.fused import FusedStep
+def both_ways(
+    cohort: Cohort, epochs: int = 2, **tiles: bool
+) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    from amongst.engine.population.fused import FusedStep, Tiles
 
     outcomes = []
     start = {name: value.clone() for name, value in cohort.state().items()}
     for fused in (False, True):
         for name, value in cohort.state().items():
             value.copy_(start[name])
-        step = FusedStep(cohort) if fused else advance
+        step = FusedStep(cohort, Tiles(**tiles)) if fused else advance
         for epoch in range(epochs):
             cohort.begin_epoch(epoch)
             for size in cohort.sizes:
@@ -98,17 +101,28 @@ def assert_agree(portable: dict[str, Tensor], fused: dict[str, Tensor]) -> None:
         )
 
 
+LAUNCHES = [{"early": on, "overlap": on} for on in (False, True)]
+
+
+@pytest.mark.parametrize("tiles", LAUNCHES, ids=["plain", "early and overlapping"])
 @pytest.mark.parametrize("method", METHODS, ids=str)
-def test_each_method_agrees_with_the_portable_path(method: Method) -> None:
+def test_each_method_agrees_with_the_portable_path(method: Method, tiles: dict[str, bool]) -> None:
     with torch.no_grad():
-        assert_agree(*both_ways(cohort_of([method]), epochs=1))
+        assert_agree(*both_ways(cohort_of([method]), epochs=1, **tiles))
 
 
 @pytest.mark.parametrize("model", ["mlp", "linear"])
 @pytest.mark.parametrize("subset", [False, True])
-def test_a_mixed_population_agrees(model: str, subset: bool) -> None:
+@pytest.mark.parametrize("tiles", LAUNCHES, ids=["plain", "early and overlapping"])
+def test_a_mixed_population_agrees(model: str, subset: bool, tiles: dict[str, bool]) -> None:
     with torch.no_grad():
-        assert_agree(*both_ways(cohort_of(METHODS[::3], model, subset)))
+        assert_agree(*both_ways(cohort_of(METHODS[::3], model, subset), **tiles))
+
+
+def test_a_leverage_that_fades_reaches_the_kernel() -> None:
+    cohort = cohort_of([LW(beta=8.0, fade=1.0), LW(beta=8.0)], epochs=3)
+    with torch.no_grad():
+        assert_agree(*both_ways(cohort, epochs=3))
 
 
 def test_dead_members_do_not_move() -> None:

@@ -116,10 +116,10 @@ def test_leaves_may_be_tensors(method: Method) -> None:
     stacked, masks = torch.stack((scores, scores)), torch.stack((inside, inside))
     weights = weights_of(method, masks, scores.dtype)
     for leaf in method.leaves:
-        column = torch.tensor([[0.5], [3.0]], dtype=scores.dtype)
-        mixed = replace(method, **{leaf: column}).loss(stacked, masks, weights)
-        for m, value in enumerate((0.5, 3.0)):
-            alone = replace(method, **{leaf: value})
+        column = torch.tensor([[0.25], [0.75]], dtype=scores.dtype)
+        mixed = replace(method, **{leaf: column}).at(0.5).loss(stacked, masks, weights)
+        for m, value in enumerate((0.25, 0.75)):
+            alone = replace(method, **{leaf: value}).at(0.5)
             torch.testing.assert_close(mixed[m], alone.loss(stacked[m], masks[m], weights[m]))
 
 

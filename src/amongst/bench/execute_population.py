@@ -29,6 +29,7 @@ from amongst.bench.trial import (
     stamp,
     watch_test,
 )
+from amongst.engine import as_device
 from amongst.engine.population import (
     Criterion,
     Member,
@@ -152,7 +153,7 @@ def run_group(
         members,
         model=trials[0].model,
         options=model_options(trials[0]),
-        watch=watch_test(data[0], torch.device("cpu")),
+        watch=watch_test(data[0], as_device(device)),
         held={} if members[0].held is None else HELD | {"risk_val": MemberRisk(data)},
         device=device,
         checkpoint=checkpoint,

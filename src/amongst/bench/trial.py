@@ -105,7 +105,7 @@ def make_method(trial: Trial, sets: CandidateSets) -> Method:
     """The method with its hyper-parameters; ``beta="auto"`` is worked out from the sets.
 
     >>> make_method(Trial("digits", "q=0.1", "lw-sigmoid", "mlp", 0, settings={"beta": 2}), None)
-    LW(psi='sigmoid', beta=2.0, alpha=1.0, initial='paper', refresh='same')
+    LW(psi='sigmoid', beta=2.0, alpha=1.0, initial='paper', refresh='same', fade=0.0)
     """
     kind = method_class(trial.method)
     if kind is None:
@@ -114,7 +114,7 @@ def make_method(trial: Trial, sets: CandidateSets) -> Method:
         return kind()
     psi = trial.method.removeprefix("lw-")
     given: dict[str, Any] = {
-        n: trial.settings[n] for n in ("initial", "refresh") if n in trial.settings
+        n: trial.settings[n] for n in ("initial", "refresh", "fade") if n in trial.settings
     }
     beta, alpha = (trial.settings.get(name, 1.0) for name in ("beta", "alpha"))
     resolved = auto_beta(sets, psi) if beta == "auto" else float(beta)

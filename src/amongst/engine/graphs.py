@@ -9,13 +9,14 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from amongst.engine.data import TrainingData
+from amongst.engine.data import Features, TrainingData
 from amongst.engine.order import batch_bounds
 from amongst.engine.precision import products_in
 from amongst.engine.settings import Settings
@@ -80,7 +81,8 @@ class GraphedStep:
         compile: bool | dict[str, Any] = True,
         tune: int | None = 10,
     ) -> None:
-        self.state, self.data, self.method, self.settings = state, data, method, settings
+        self.state, self.data, self.settings = state, data, settings
+        self.method, self.changes = _changing(method, data.features)
         self.images = len(data.features.shape) == 3
         self.on_gpu = data.features.device.type == "cuda"
         if self.images:
@@ -99,6 +101,7 @@ class GraphedStep:
     def __call__(self, rows: Tensor) -> Tensor:
         """Run the step on these rows."""
         self._read_rate()
+        self.changes(self.state.epoch / self.settings.epochs)
         if not self.on_gpu:
             return self._body(rows)
         if len(rows) not in self.graphs:
@@ -187,6 +190,27 @@ class GraphedStep:
             if group["lr"] is not self.rate:
                 self.rate.fill_(float(group["lr"]))
                 group["lr"] = self.rate
+
+
+def _changing(method: Method, features: Features) -> tuple[Method, Callable[[float], None]]:
+    """The method with numbers that live where graphs read them, if they change during training,
+    and what sets them as they are once a share of the epochs is done."""
+    if method.at(1.0) == method:
+        return method, lambda progress: None
+    places = {
+        name: torch.tensor(float(getattr(method, name)), dtype=features.dtype).to(features.device)
+        for name in method.leaves
+    }
+    seen = [-1.0]
+
+    def change(progress: float) -> None:
+        if progress == seen[0]:
+            return
+        seen[0], now = progress, method.at(progress)
+        for name, place in places.items():
+            place.fill_(float(getattr(now, name)))
+
+    return replace(method, **places), change
 
 
 class _Snapshot:

@@ -147,7 +147,8 @@ def run_epoch(
     for group in state.optimizer.param_groups:
         group["lr"] = lr
     state.model.train()
-    advance = stepper or partial(_step, state, data, method, settings)
+    now = method.at(state.epoch / settings.epochs)
+    advance = stepper or partial(_step, state, data, now, settings)
     totals = torch.zeros(2, device=data.features.device, dtype=torch.float64)
     with seeded(_dropout_seed(settings, state.epoch), data.features.device):
         for rows in _batches(data, settings, state.epoch):

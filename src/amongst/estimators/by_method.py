@@ -11,7 +11,7 @@ from amongst.estimators.neural import NeuralClassifier
 from amongst.methods import CC, CLPL, LW, PRODEN, RC, Average, Method, get_protocol
 from amongst.models import ModelSpec
 from amongst.rng import Seed
-from amongst.theory import auto_beta
+from amongst.theory import auto_beta, is_shift_invariant
 
 __all__ = [
     "AverageClassifier",
@@ -80,6 +80,8 @@ class LWClassifier(NeuralClassifier):
     beta : ≥ 0, the leverage on non-candidates; or ``"auto"``, which reads it off the candidate
         sets (`amongst.theory.auto_beta`).
     alpha : ≥ 0, the factor on candidates.
+    fade : in [0, 1], the share of β that is gone by the last epoch (`amongst.methods.LW`). None: 1
+        for the cross-entropy form with ``beta="auto"``, else 0.
     model, epochs, … : see `NeuralClassifier`.
 
     Attributes
@@ -107,6 +109,7 @@ class LWClassifier(NeuralClassifier):
         psi: str = "cross_entropy",
         beta: float | str = "auto",
         alpha: float = 1.0,
+        fade: float | None = None,
         model: ModelSpec = "mlp",
         epochs: int = 100,
         batch_size: int = 256,
@@ -127,16 +130,23 @@ class LWClassifier(NeuralClassifier):
         self.psi = psi
         self.beta = beta
         self.alpha = alpha
+        self.fade = fade
 
     def _method(self, sets: CandidateSets) -> Method:
         protocol = get_protocol(self.protocol)
         self.beta_ = self._leverage(sets)
-        return LW(self.psi, self.beta_, self.alpha, protocol.initial, protocol.refresh)
+        start = protocol.initial, protocol.refresh
+        return LW(self.psi, self.beta_, self.alpha, *start, self._fading())
 
     def _leverage(self, sets: CandidateSets) -> float:
         if self.beta == "auto":
             return auto_beta(sets, self.psi)
         return check_number("beta", self.beta, low=0)
+
+    def _fading(self) -> float:
+        if self.fade is not None:
+            return check_number("fade", self.fade, low=0, high=1)
+        return 1.0 if self.beta == "auto" and is_shift_invariant(self.psi) else 0.0
 
 
 class AverageClassifier(NeuralClassifier):
@@ -229,7 +239,7 @@ class CLPLClassifier(NeuralClassifier):
         return CLPL(self.psi, self.form)
 
 
-_OWN = {"self", "psi", "beta", "alpha", "form"}
+_OWN = {"self", "psi", "beta", "alpha", "fade", "form"}
 
 
 def _common(given: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from torch import Tensor
 
@@ -75,6 +75,10 @@ class Method(ABC):
     def loss_form(self) -> LossForm | None:
         """The loss as a kernel may know it; None for one of its own, which runs in plain torch."""
         return None
+
+    def at(self, progress: float) -> Self:
+        """The method as it is once this share of the epochs is done; most stay as they are."""
+        return self
 
     def init(self, inside: Tensor) -> Tensor | None:
         """The weights before the first step, shape (..., K), or None for a method without any."""

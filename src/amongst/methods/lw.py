@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from torch import Tensor
 
@@ -32,6 +33,8 @@ class LW(Method):
     beta, alpha : ≥ 0.
     initial : ``"paper"`` (1/|s|, 1/(K−|s|)) or ``"official"`` (1/K).
     refresh : ``"same"``, ``"post"`` or ``"epoch"``; see `Refresh`.
+    fade : in [0, 1], the share of β that goes during training: at the share t of the epochs β is
+        β (1 − fade (1 − cos πt)/2). The paper has 0.
 
     Examples
     --------
@@ -52,13 +55,14 @@ class LW(Method):
             "beta": (1.0, 2.0),
         }
     )
-    leaves: ClassVar[tuple[str, ...]] = ("beta", "alpha")
+    leaves: ClassVar[tuple[str, ...]] = ("beta", "alpha", "fade")
 
     psi: str = "cross_entropy"
     beta: float | Tensor = 1.0
     alpha: float | Tensor = 1.0
     initial: str = "paper"
     refresh: Refresh = "same"
+    fade: float | Tensor = 0.0
 
     def __post_init__(self) -> None:
         check_choice("initial", self.initial, ("paper", "official"))
@@ -69,6 +73,8 @@ class LW(Method):
             value = getattr(self, name)
             if not isinstance(value, Tensor) and not value >= 0:
                 raise InputError(f"{name}={value!r} must be a number of at least 0.")
+        if not isinstance(self.fade, Tensor) and not 0 <= self.fade <= 1:
+            raise InputError(f"fade={self.fade!r} must be a number between 0 and 1.")
 
     @property
     def when(self) -> Refresh:
@@ -79,6 +85,17 @@ class LW(Method):
     def loss_form(self) -> LossForm:
         """Eq. (3) itself."""
         return LossForm("stored", self.psi, both=True, outside=True)
+
+    def at(self, progress: float) -> Self:
+        """With the β of this share of the epochs.
+
+        >>> LW(beta=4.0, fade=0.5).at(1.0).beta
+        2.0
+        """
+        if not isinstance(self.fade, Tensor) and self.fade == 0:
+            return self
+        left = 1 - self.fade * ((1 - math.cos(math.pi * progress)) / 2)
+        return replace(self, beta=self.beta * left, fade=self.fade * 0)
 
     def init(self, inside: Tensor) -> Tensor:
         """Starting weights by the rule `initial`."""

@@ -30,13 +30,21 @@ class Group:
     Attributes
     ----------
     part : their place in the cohort.
-    method : with tensors of shape (m, 1) for its leaves.
+    method : with tensors of shape (m, 1) for its leaves, as they are in this epoch.
     weights : shape (m, n, K), or None.
+    start : the method as it is before the first epoch.
     """
 
     part: slice
     method: Method
     weights: Tensor | None
+    start: Method
+
+    def begin_epoch(self, progress: float) -> None:
+        """Set the numbers that change during training, in place."""
+        now = self.start.at(progress)
+        for name in self.method.leaves:
+            getattr(self.method, name).copy_(getattr(now, name))
 
 
 @dataclass(eq=False)
@@ -115,6 +123,8 @@ class Cohort:
             chunk = permutation(seeds[a : a + at_a_time], epoch, self.n_rows, self.device)
             self.order[a : a + at_a_time].copy_(chunk)
         self.optimizer.begin_epoch(epoch)
+        for group in self.groups:
+            group.begin_epoch(epoch / self.epochs)
         self.totals.zero_()
         self.tick.zero_()
 
@@ -188,11 +198,13 @@ def _fresh_models(
 def _groups(members: Sequence[Member], dtype: torch.dtype, device: torch.device) -> list[Group]:
     groups = []
     for run in runs(members):
-        leaves = {name: getattr(run.method, name).to(device, dtype) for name in run.method.leaves}
+        leaves = {
+            name: getattr(run.method, name).to(device, dtype, copy=True)
+            for name in run.method.leaves
+        }
         method = replace(run.method, **leaves) if leaves else run.method
-        groups.append(
-            Group(run.part, method, _initial_weights(members[run.part], method, dtype, device))
-        )
+        weights = _initial_weights(members[run.part], method, dtype, device)
+        groups.append(Group(run.part, method, weights, start=run.method))
     return groups
 
 

@@ -53,8 +53,8 @@ class Tiles:
             "norm": {"num_warps": 4},
         }
     )
-    early: bool = False
-    overlap: bool = False
+    early: bool = True
+    overlap: bool = True
 
 
 class FusedStep:

@@ -29,7 +29,7 @@ class FusedLoss:
     ----------
     step : whose buffers it reads and writes.
     group, form : what it computes.
-    alpha, beta : shape (m,), float32.
+    alpha, beta : shape (m,), float32; the method's own memory, which changes from epoch to epoch.
     """
 
     step: FusedStep
@@ -48,8 +48,9 @@ class FusedLoss:
         ones = torch.ones(m, device=step.cohort.device)
         alpha = getattr(group.method, "alpha", ones)
         beta = getattr(group.method, "beta", ones * form.outside)
-        flat = (value.float().reshape(-1).contiguous() for value in (alpha, beta))
-        return cls(step, group, form, *flat)
+        if beta.dtype != torch.float32:
+            return None
+        return cls(step, group, form, alpha.view(-1), beta.view(-1))
 
     def loss(self, size: int) -> None:
         """Losses and slopes of the batch; new weights too, if they come from the same scores."""

@@ -1,0 +1,45 @@
+"""On a GPU the bench trains populations too: everything that it measures is there."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from amongst import LWClassifier
+from amongst.bench.execute_population import run_group
+from amongst.bench.record import Trial
+from amongst.bench.trial import run_trial
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+
+SETTINGS = {"epochs": 12, "batch_size": 64, "widths": "32-32", "validation": 0.1, "lr": 0.05}
+
+
+def trials(model: str) -> list[Trial]:
+    return [
+        Trial("digits", "q=0.3", method, model, seed, settings=SETTINGS)
+        for method in ("lw-cross_entropy", "cc")
+        for seed in (0, 1)
+    ]
+
+
+@pytest.mark.parametrize("model", ["mlp", "linear"])
+def test_a_population_measures_what_a_trial_alone_does(model: str) -> None:
+    together = run_group(trials(model), "cuda")
+    alone = [run_trial(trial, device="cuda") for trial in trials(model)]
+    for ours, theirs in zip(together, alone, strict=True):
+        assert ours.metrics.keys() == theirs.metrics.keys()
+        assert ours.metrics["accuracy_last10"] == pytest.approx(
+            theirs.metrics["accuracy_last10"], abs=0.03
+        )
+
+
+def test_an_estimator_trains_there() -> None:
+    from sklearn.datasets import load_digits
+
+    X, y = load_digits(return_X_y=True)
+    names = [[label, (label + 1) % 10] for label in y]
+    model = LWClassifier(epochs=10, device="cuda", random_state=0, n_init=2).fit(
+        X[:1500], names[:1500]
+    )
+    assert (model.predict(X[1500:]) == y[1500:]).mean() > 0.8
