@@ -47,7 +47,7 @@ def tuned_grid() -> list[Item]:
 
 
 def candidates(problem: Problem, q: float, seed: int, rates: list[float]) -> list[Item]:
-    """What our default could be: β by the rule at three strengths, each β once."""
+    """What our default could be: β that fades, and β that stays at three strengths, each once."""
     sets = problem.sets(q, seed)
     leverages = {
         auto_beta(sets, rule=replace(AUTO, scale=strength)): f"auto-{strength:g}"
@@ -56,7 +56,7 @@ def candidates(problem: Problem, q: float, seed: int, rates: list[float]) -> lis
     found: list[Item] = []
     for lr in rates:
         settings = {"lr": lr, "weight_decay": 1e-3}
-        found.append(("auto-sigmoid", LW("sigmoid", auto_beta(sets, "sigmoid")), settings))
+        found.append(("auto-fading", LW("cross_entropy", auto_beta(sets), fade=1.0), settings))
         found += [(name, LW("cross_entropy", b), settings) for b, name in leverages.items()]
     return found
 

@@ -80,7 +80,8 @@ def test_trained_auto_rows_are_preferred_to_interpolation(path):
     table = compare(pd.concat([frame, extra]))
     assert table["trained"].all()
     assert np.allclose(table["auto"], 99.0)
-    stale = compare(pd.concat([frame, extra]), AutoRule(lift=4.0, scale=6.0, floor=1.0))
+    other = AutoRule(lift=4.0, scale=6.0, floor=1.0, low=3.0)
+    stale = compare(pd.concat([frame, extra]), other)
     assert not stale["trained"].any()
 
 

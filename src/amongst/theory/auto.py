@@ -5,7 +5,8 @@ Two regimes, told apart by whether ψ sees only differences of scores (`is_shift
 * Margin losses (sigmoid, …) saturate. While the scores say nothing, every label has a posterior
   near 1/K; if β is far above the early balance all scores sink together, and below the early
   threshold all rise together, and a bounded ψ has no slope left to come back. So β is set such that
-  a label rises when its posterior is above `lift` times chance.
+  a label rises when its posterior is above `lift` times chance. Up to q = 1/2 the window is wide, and
+  β is the paper's 2.
 * The cross-entropy form cannot sink or rise as a whole, and ranks as Bayes does at every β
   (`bayes_map`). What β decides is whether a wrong belief among the candidates is given up when a
   set speaks against it: `reversal_beta`, which grows like the odds q/(1−q), and faster.
@@ -43,12 +44,18 @@ class AutoRule:
     scale : cross-entropy form: β = scale · `reversal_beta`.
     floor, cap : cross-entropy form: β stays between them. Below the floor the sets are nearly
         unambiguous and β hardly matters; above the cap β times the learning rate is too long a step.
+    low : margin ψ: β where the mean rate of false candidates is at most `wide`.
+    wide, narrow : margin ψ: from the rate `narrow` up the lift alone counts; in between β goes from
+        `low` to the lift's in a straight line.
     """
 
     lift: float = 2.5
     scale: float = 1.0
     floor: float = 2.0
     cap: float = 64.0
+    low: float = 2.0
+    wide: float = 0.5
+    narrow: float = 0.7
 
 
 AUTO = AutoRule()
@@ -65,7 +72,8 @@ def auto_beta(
     """A β for these candidate sets and this ψ, for weights that sum to 1 on either side.
 
     Margin ψ: [ (1−a) + (K−1) a p/(1−p) ] / (1−f) with p = min(lift/K, 1/2), a = mean 1/|s|, and f
-    the share of full sets. Cross-entropy form: scale · `reversal_beta`, kept between floor and cap.
+    the share of full sets; or `low`, where the mean rate of false candidates (mean |s| − 1)/(K − 1)
+    is small. Cross-entropy form: scale · `reversal_beta`, kept between floor and cap.
 
     Parameters
     ----------
@@ -96,14 +104,26 @@ def beta_from_sizes(sizes: Any, psi: str | Psi = "cross_entropy", rule: AutoRule
 
     >>> from amongst.theory import size_law
     >>> [round(beta_from_sizes(size_law(10, q), "sigmoid"), 2) for q in (0.1, 0.5, 0.9)]
-    [2.3, 1.4, 2.0]
+    [2.0, 2.0, 2.0]
+    >>> [round(beta_from_sizes(size_law(10, q), "sigmoid"), 2) for q in (0.6, 0.7, 0.8)]
+    [1.67, 1.34, 1.44]
     >>> [round(beta_from_sizes(size_law(10, q)), 2) for q in (0.1, 0.5, 0.9)]
     [2.0, 2.78, 11.2]
     """
     if is_shift_invariant(psi):
         return _limited(reversal_beta(sizes), rule)
     early = balance(sizes)
-    return min(early.pivot(min(rule.lift / early.n_classes, 0.5)), rule.cap)
+    lifted = early.pivot(min(rule.lift / early.n_classes, 0.5))
+    share = np.interp(_mean_rate(sizes), (rule.wide, rule.narrow), (1.0, 0.0))
+    low = min(rule.low, early.one_vs_all)
+    return float(min(share * low + (1 - share) * lifted, rule.cap))
+
+
+def _mean_rate(sizes: Any) -> float:
+    """(mean |s| − 1)/(K − 1), of which q is the expectation where it is uniform."""
+    counts = np.asarray(sizes, dtype=np.float64)
+    k = len(counts) - 1
+    return float((counts @ np.arange(k + 1) / counts.sum() - 1) / (k - 1))
 
 
 def _beta_from_rates(
