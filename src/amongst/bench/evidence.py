@@ -22,10 +22,9 @@ from amongst.bench.evidence_columns import (
     unpack_trials,
     write_table,
 )
-from amongst.bench.plans import Request, make_plan
 from amongst.bench.record import Record, canonical_json
+from amongst.bench.reproduction_runs import find_runs
 from amongst.bench.store import Store
-from amongst.bench.tables import collect
 from amongst.errors import DataNotFoundError, FileFormatError, InputError
 
 __all__ = ["Evidence", "is_evidence", "pack", "read_evidence", "unpack", "write_evidence"]
@@ -205,11 +204,10 @@ def _distinct(requests: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return list({canonical_json(request): dict(request) for request in requests}.values())
 
 
-def _reported(records: Sequence[Record], requests: Iterable[Mapping[str, Any]]) -> set[str]:
+def _reported(records: Sequence[Record], requests: Sequence[Mapping[str, Any]]) -> set[str]:
     """Keys behind the tables of all requests, by the criterion asked for and by the oracle."""
-    asked = [Request(**request) for request in requests]
-    both = {replace(r, criterion=c) for r in asked for c in (r.criterion, "oracle")}
-    tables = [collect(records, make_plan(request)) for request in both]
+    runs = find_runs(requests, records, every=True)
+    tables = [table for run in runs for table in (run.table, run.oracle)]
     return {key for table in tables for entry in table.filled for key in entry.keys}
 
 

@@ -29,7 +29,7 @@ class Run:
     ----------
     request : of the whole plan.
     table : by the request's criterion.
-    oracle : the same trials, chosen by true labels.
+    oracle : the same trials, chosen by true labels; the same table where no record has them.
     records : that this run accounts for; a trial that two runs share is with the earlier one.
     """
 
@@ -44,21 +44,26 @@ class Run:
         return self.table.plan
 
 
-def find_runs(requests: Iterable[Mapping[str, Any]], records: Sequence[Record]) -> list[Run]:
+def find_runs(
+    requests: Iterable[Mapping[str, Any]], records: Sequence[Record], *, every: bool = False
+) -> list[Run]:
     """The runs of the paper's plans, in the order in which they were asked for.
 
+    Parameters
+    ----------
+    requests, records : of a store or of evidence.
+    every : also miniatures, the demo, and comparisons on one's own data.
+
+    Examples
+    --------
     >>> asked = [{"plan": "table1", "datasets": ["mnist"]}, {"plan": "table1", "methods": ["rc"]}]
     >>> [len(run.plan.cells) for run in find_runs(asked, [])]
     [60]
     """
     groups: dict[Request, list[Request]] = {}
     for request in (Request(**asked) for asked in requests):
-        if not request.quick and request.plan not in ("demo", "compare"):
-            epochs = None if request.epochs == EPOCHS["paper"] else request.epochs
-            whole = replace(
-                request, datasets=(), methods=(), conditions=(), seeds=None, epochs=epochs
-            )
-            groups.setdefault(whole, []).append(request)
+        if every or _of_the_paper(request):
+            groups.setdefault(_whole(request), []).append(request)
     found = [_run(replace(r, seeds=_seeds(asked)), records) for r, asked in groups.items()]
     owned = share_out([run.table.plan for run in found], records)
     return [replace(run, records=tuple(own)) for run, own in zip(found, owned, strict=True)]
@@ -96,9 +101,23 @@ def search_words(request: Request) -> str:
     return text + "".join(f", protocol {name}" for name in more)
 
 
+def _of_the_paper(request: Request) -> bool:
+    return not request.quick and request.plan not in ("demo", "compare")
+
+
+def _whole(request: Request) -> Request:
+    """The request for all cells of its plan; a comparison is what it is."""
+    if request.plan == "compare":
+        return replace(request, seeds=None)
+    epochs = None if request.epochs == EPOCHS["paper"] else request.epochs
+    return replace(request, datasets=(), methods=(), conditions=(), seeds=None, epochs=epochs)
+
+
 def _run(request: Request, records: Sequence[Record]) -> Run:
     plan, by_truth = make_plan(request), make_plan(replace(request, criterion="oracle"))
-    return Run(request, collect(records, plan), collect(records, by_truth))
+    table = collect(records, plan)
+    known = any(by_truth.criterion in record.metrics for record in records)
+    return Run(request, table, collect(records, by_truth) if known else table)
 
 
 def _seeds(requests: Sequence[Request]) -> int | None:

@@ -133,7 +133,7 @@ def _shown(place: Place, bare: Entry, order: Sequence[Run]) -> Shown:
     for run in order:
         entry, oracle = run.table.entries[place], run.oracle.entries[place]
         if entry.n:
-            return Shown(entry, oracle if entry.criterion and oracle.n else None, run)
+            return Shown(entry, oracle if oracle.oracle and oracle.n else None, run)
     failed = next((r for r in order if r.table.entries[place].failed), None)
     return Shown(failed.table.entries[place], None, failed) if failed else Shown(bare)
 

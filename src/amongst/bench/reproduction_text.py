@@ -143,8 +143,9 @@ def _cell(sheet: Sheet, row: Row, i: int, letters: dict[str, str], best: set[str
         text = f"**{text}**" if str(place) in best else text
         parts.append(text + MARKS.get(shown.verdict, "") + (" ‡" if shown.untuned else ""))
     else:
-        letter = f" ({letters[str(place)]})" if str(place) in letters else ""
-        parts.append(("diverged" if shown.entry.failed else "not run") + letter)
+        letter = letters.get(str(place))
+        gap = f"not run ({letter})" if letter else "–"
+        parts.append("diverged" if shown.entry.failed else gap)
     if shown.oracle is not None:
         parts.append(f"*oracle* {figure_text(shown.oracle)}")
     parts += _paper(shown)

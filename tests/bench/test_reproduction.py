@@ -1,0 +1,390 @@
+"""From stores to committed evidence and back; the page says what the evidence says; a cell re-run."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from amongst.bench import Record, Trial, read_records
+from amongst.bench.estimate import dataset_facts
+from amongst.bench.evidence import is_evidence, pack, read_evidence, unpack
+from amongst.bench.execute_local import LocalExecutor
+from amongst.bench.layout import place_of
+from amongst.bench.plans import Cell, Plan, Request, make_plan
+from amongst.bench.report import read_report
+from amongst.bench.reproduction import (
+    Reproduction,
+    reproduction_html,
+    reproduction_markdown,
+)
+from amongst.bench.reproduction_cost import PublicStyle
+from amongst.bench.reproduction_found import TABLES
+from amongst.bench.reproduction_margins import contests
+from amongst.bench.reproduction_runs import Run, find_runs
+from amongst.bench.reproduction_sheet import BELOW, MISSING, REPRODUCED, make_sheet
+from amongst.bench.runner import run_plan
+from amongst.bench.store import Store
+from amongst.bench.tables import Entry, collect
+from amongst.cli.app import app
+from amongst.errors import DataNotFoundError, FileFormatError
+from amongst.stats import paired_t
+
+ROOT = Path(__file__).parents[2]
+PAPER = ROOT / "results" / "paper"
+Maker = Callable[..., list[Record]]
+
+needs_evidence = pytest.mark.skipif(
+    not is_evidence(PAPER), reason="results/paper holds no trials yet"
+)
+
+
+@pytest.fixture(scope="session")
+def committed() -> Reproduction:
+    """The committed evidence, under the name that it has in the repository."""
+    return replace(Reproduction.read(PAPER), folder="results/paper")
+
+
+def fill(path: Path, request: Request, records: list[Record]) -> Path:
+    with Store(path) as store:
+        store.add_all(records)
+        store.add_request(request.to_dict())
+    return path
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory: pytest.TempPathFactory, synthetic: Maker) -> Path:
+    """Evidence of a grid on MNIST, of published settings on CIFAR-10, and of a figure."""
+    home = tmp_path_factory.mktemp("evidence")
+    asked = [
+        Request("table1", datasets=("mnist",), conditions=("q=0.1",), search="grid"),
+        Request("table1", datasets=("cifar10",), conditions=("q=0.1", "q=0.3")),
+        Request("figure1", datasets=("mnist", "kmnist")),
+    ]
+    stores = [
+        fill(home / f"{i}.sqlite", request, synthetic(make_plan(request), seed=i, epochs=20))
+        for i, request in enumerate(asked)
+    ]
+    folder = home / "results" / "paper"
+    pack(stores, folder)
+    return folder
+
+
+# ---- stores and folders
+
+
+def odd_records() -> list[Record]:
+    """What a round trip could lose: folds, mixed settings, NaN, an error, absent metrics."""
+    plain = Trial("lost", "real", "rc", "linear", 0, 3, {"lr": 0.1, "beta": "auto", "n": 2})
+    return [
+        Record(plain, {"accuracy_final": 1 / 3, "risk_val": np.nan}, {"accuracy_test": (0.1, 0.2)}),
+        Record(replace(plain, fold=None, seed=2), error="the loss became NaN in epoch 3"),
+        Record(
+            replace(plain, settings={"flag": True, "lr": 1e-5}),
+            {"beta": 2.0},
+            versions={"torch": "2.13"},
+            seconds=0.1 + 0.2,
+            device="NVIDIA H200",
+            created="2026-01-01T00:00:00+00:00",
+        ),
+    ]
+
+
+def same(first: list[Record], second: list[Record]) -> bool:
+    """Equality that holds for NaN, too."""
+    texts = [sorted(map(repr, map(Record.to_dict, found))) for found in (first, second)]
+    return texts[0] == texts[1]
+
+
+def test_a_store_comes_back_from_its_folder(tmp_path: Path) -> None:
+    asked = Request("table2", datasets=("lost",), methods=("rc",), seeds=2)
+    store = fill(tmp_path / "a.sqlite", asked, odd_records())
+    pack([store], tmp_path / "e")
+    assert unpack(tmp_path / "e", tmp_path / "b.sqlite") == 3
+    bare = [replace(record, curves={}) for record in odd_records()]
+    with Store(tmp_path / "b.sqlite") as back:
+        assert same(back.records(), bare)
+        assert {r.key for r in back.records()} == {r.key for r in odd_records()}
+        assert [Request(**request) for request in back.requests()] == [asked]
+    assert unpack(tmp_path / "e", tmp_path / "b.sqlite") == 0
+
+
+def test_a_run_goes_on_from_an_unpacked_folder(tmp_path: Path, synthetic: Maker) -> None:
+    asked = Request("demo", methods=("cc",), conditions=("q=0.1",), seeds=3)
+    plan = make_plan(asked)
+    pack([fill(tmp_path / "a.sqlite", asked, synthetic(plan, epochs=4))], tmp_path / "e")
+    unpack(tmp_path / "e", tmp_path / "b.sqlite")
+    digest = read_records(tmp_path / "e")[0].data_digest
+    with Store(tmp_path / "b.sqlite") as store:
+        bound = plan.bind({"digits": digest}, {})
+        assert run_plan(bound, store, LocalExecutor(workers=1)).ran == 0
+
+
+def test_packing_again_changes_no_byte_and_packing_more_loses_nothing(
+    tmp_path: Path, synthetic: Maker
+) -> None:
+    asked = [Request("table1", datasets=(name,), seeds=1) for name in ("mnist", "kmnist")]
+    stores = [
+        fill(tmp_path / f"{r.datasets[0]}.sqlite", r, synthetic(make_plan(r), epochs=5))
+        for r in asked
+    ]
+    first = pack(stores[:1], tmp_path / "e")
+    content = {p.name: p.read_bytes() for p in (tmp_path / "e").iterdir()}
+    pack(stores[:1], tmp_path / "e")
+    assert content == {p.name: p.read_bytes() for p in (tmp_path / "e").iterdir()}
+    both = pack(stores[1:], tmp_path / "e")
+    assert set(first.records) < set(both.records)
+    assert both.manifest["stores"] == {"kmnist.sqlite": 15, "mnist.sqlite": 15}
+    assert len(both.requests) == 2
+
+
+def test_of_two_records_of_a_trial_the_first_made_is_kept(tmp_path: Path) -> None:
+    trial = Trial("digits", "q=0.1", "rc", "mlp", 0)
+    days = {"late": "2026-01-02", "early": "2026-01-01"}
+    for name, day in days.items():
+        with Store(tmp_path / name) as store:
+            store.add(Record(trial, {"accuracy_final": len(name) / 10}, created=day))
+    kept = pack([tmp_path / name for name in days], tmp_path / "e").records
+    assert [record.created for record in kept] == ["2026-01-01"]
+
+
+def test_curves_are_kept_where_a_table_reports_the_trial(small: Path) -> None:
+    found = read_evidence(small)
+    with_curves = {record.key for record in found.records if record.curves}
+    runs = find_runs(found.requests, found.records)
+    reported = {
+        key
+        for run in runs
+        for table in (run.table, run.oracle)
+        for entry in table.filled
+        for key in entry.keys
+    }
+    assert with_curves == reported
+    assert len(with_curves) < len(found.records)
+    assert found.manifest["curves"]["dropped"] == ["approximated_val", "loss"]
+    assert all(set(r.curves) <= {"accuracy_test"} for r in found.records)
+
+
+def test_a_report_reads_a_folder_as_it_reads_a_store(small: Path) -> None:
+    report = read_report(small)
+    assert [table.plan.request.plan for table in report.tables] == ["table1", "table1", "figure1"]
+    assert len(read_records(small, dataset="cifar10")) == 50
+
+
+def test_evidence_is_small(small: Path) -> None:
+    """A million trials are not promised, but one costs about a hundred bytes."""
+    count = len(read_evidence(small).records)
+    assert (small / "trials.parquet").stat().st_size < 12_000 + 150 * count
+
+
+def test_what_is_no_evidence_is_refused(small: Path, tmp_path: Path) -> None:
+    with pytest.raises(DataNotFoundError, match="evidence pack"):
+        read_evidence(tmp_path)
+    for name in ("trials.parquet", "curves.parquet"):
+        (tmp_path / name).write_bytes((small / name).read_bytes())
+    manifest = json.loads((small / "manifest.json").read_text())
+    for change, words in (({"keys": "0"}, "do not|does not belong"), ({"format": 99}, "newer")):
+        (tmp_path / "manifest.json").write_text(json.dumps(manifest | change))
+        with pytest.raises(FileFormatError, match=words):
+            read_evidence(tmp_path)
+
+
+# ---- sheets and margins
+
+
+def entry(mean: float, *, n: int = 2, std: float = 0.1) -> dict[str, object]:
+    values = tuple(mean + std * (-1) ** i for i in range(n))
+    return {"values": values, "mean": mean, "repeats": tuple((i, None) for i in range(n))}
+
+
+def test_verdicts_are_two_standard_deviations_below_the_paper() -> None:
+    sheet = make_sheet("table1", [])
+    shown = next(iter(sheet.cells.values()))
+    paper = shown.entry.published
+    assert paper is not None
+    edge = paper.mean - 2 * paper.std
+    for mean, verdict in ((99.9, REPRODUCED), (edge, REPRODUCED), (edge - 0.001, BELOW)):
+        filled = replace(shown, entry=replace(shown.entry, **entry(mean)))
+        assert filled.verdict == verdict
+    assert shown.verdict == MISSING
+
+
+def test_every_cell_of_the_paper_is_on_a_sheet_with_a_number_or_a_reason(small: Path) -> None:
+    text = reproduction_markdown(Reproduction.read(small))
+    assert [len(make_sheet(plan, []).cells) for plan in TABLES] == [60, 55, 60]
+    assert len(re.findall(r"paper \d\d\.\d\d ± ", text)) >= 175
+    tables = text.partition("## Table 1")[2].partition("## Other settings")[0]
+    assert "| –<br>" not in tables, "a gap without a reason"
+    for letter in re.findall(r"not run \(([a-z])\)", tables):
+        assert f"- ({letter}) " in tables
+    assert "To fill: `amongst reproduce table2" in " ".join(text.split())
+
+
+def test_grids_come_before_published_settings(synthetic: Maker) -> None:
+    narrow = {"datasets": ("mnist",), "conditions": ("q=0.1",), "methods": ("rc",)}
+    asked = [Request("table1", **narrow), Request("table1", **narrow, search="grid", seeds=1)]  # type: ignore[arg-type]
+    records = [r for i, a in enumerate(asked) for r in synthetic(make_plan(a), seed=i, epochs=5)]
+    runs = find_runs([a.to_dict() for a in asked], list({r.key: r for r in records}.values()))
+    (shown,) = make_sheet("table1", runs).filled
+    assert shown.run is not None
+    assert shown.run.request.search == "grid"
+    assert shown.oracle is None, "these records hold nothing that the oracle could read"
+    assert sum(len(run.records) for run in runs) == len({r.key for r in records})
+
+
+def test_margins_are_of_the_best_and_only_where_all_methods_are_there() -> None:
+    sheet = make_sheet("table1", [])
+    places = [p for p in sheet.layout.places if p.contest == ("mnist", "q=0.1")]
+    rng = np.random.default_rng(0)
+    values = {p.method: 80 + 3 * i + 0.5 * rng.normal(size=5) for i, p in enumerate(places)}
+    entries = {
+        p: Entry(p, "", values=tuple(values[p.method]), mean=values[p.method].mean(),
+                 repeats=tuple((i, None) for i in range(5)))
+        for p in places
+    }  # fmt: skip
+    found = {c.where: c for c in contests(sheet, {"grid": entries})}
+    margin = found["MNIST, q=0.1"].ours["grid"]
+    assert (margin.winner, margin.rival) == ("lw-cross_entropy", "proden")
+    expected = paired_t(values["lw-cross_entropy"], values["proden"])
+    assert margin.p == pytest.approx(expected)
+    assert margin.value == pytest.approx((values["lw-cross_entropy"] - values["proden"]).mean())
+    assert found["MNIST, q=0.1"].paper.value == pytest.approx(98.89 - 98.57)
+    del entries[places[0]]
+    assert not next(iter(contests(sheet, {"grid": entries}))).ours
+    assert len(found) == 12
+
+
+def test_public_style_is_multiplied_out() -> None:
+    style = PublicStyle.read(ROOT / "results")
+    assert style is not None
+    settings = {"epochs": 250, "validation": 0.1}
+    record = Record(Trial("kmnist", "q=0.1", "cc", "mlp", 0, settings=settings))
+    assert style.seconds(record) == pytest.approx(0.9 * 250 * style.mlp)
+
+
+# ---- pages
+
+
+def test_pages_are_written_by_the_command(small: Path, tmp_path: Path) -> None:
+    words = ["evidence", "pages", str(small), "--docs", str(tmp_path)]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 0, result.output
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"reproduction.md", "reproduction.html", "reproduction-figure1.png"}
+    assert (tmp_path / "reproduction.md").read_text() == reproduction_markdown(
+        Reproduction.read(small)
+    )
+
+
+def test_the_same_evidence_gives_the_same_pages(small: Path) -> None:
+    first, second = Reproduction.read(small), Reproduction.read(small)
+    assert reproduction_markdown(first) == reproduction_markdown(second)
+    assert reproduction_html(first) == reproduction_html(second)
+
+
+def test_reasons_are_read_from_the_folder(small: Path, tmp_path: Path) -> None:
+    for path in small.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    rules = [
+        {"dataset": ["soccer_player", "yahoo_news"], "reason": "no file"},
+        {"plan": "table3", "model": "convnet", "reason": "too long: {estimate}"},
+    ]
+    (tmp_path / "reasons.json").write_text(json.dumps({"missing": rules}))
+    text = reproduction_markdown(Reproduction.read(tmp_path))
+    assert "Soccer Player, Yahoo! News, 22 cells: no file. To fill:" in text
+    assert re.search(r"too long: [\d.]+ h on one GPU", text)
+    (tmp_path / "reasons.json").write_text("{")
+    with pytest.raises(FileFormatError, match=r"reasons\.json"):
+        Reproduction.read(tmp_path)
+
+
+def test_the_commands_of_gaps_are_understood(small: Path) -> None:
+    """What the page tells people to type is accepted by the parser that it is meant for."""
+    text = " ".join(reproduction_markdown(Reproduction.read(small)).split())
+    found = re.findall(r"To fill: `amongst ([^`]+)`", text)
+    assert len(found) > 10
+    for line in found[::4]:
+        result = CliRunner().invoke(app, [*line.split(), "--dry-run", "--device", "cpu"])
+        assert result.exit_code == 0, (line, result.output)
+
+
+# ---- the committed evidence
+
+
+@needs_evidence
+def test_the_committed_page_is_what_the_evidence_says(committed: Reproduction) -> None:
+    page = ROOT / "docs" / "reproduction.md"
+    assert reproduction_markdown(committed) == page.read_text(), "run make reproduction"
+
+
+@needs_evidence
+def test_the_committed_folder_is_small_and_names_no_machine() -> None:
+    assert sum(path.stat().st_size for path in PAPER.iterdir()) < 6 * 2**20
+    text = (PAPER / "manifest.json").read_text()
+    assert "/" not in "".join(json.loads(text)["stores"])
+
+
+def cheapest(found: Reproduction, models: tuple[str, ...]) -> tuple[Run, Entry]:
+    """The complete cell of Table 2 with the fewest steps to train, and its run."""
+    cells = [
+        (run, entry)
+        for run in found.runs
+        if run.request.plan == "table2"
+        for entry in run.table.filled
+        if entry.place.model in models and entry.n == entry.planned == 10
+    ]
+    if not cells:
+        pytest.skip(f"results/paper has no complete cell of Table 2 with a model in {models}")
+    return min(cells, key=lambda cell: (steps(cell[1]), cell[1].place.method))
+
+
+def steps(entry: Entry) -> float:
+    rows = dataset_facts(entry.place.dataset).rows
+    epochs, batch = (float(entry.settings.get(name, 1)) for name in ("epochs", "batch_size"))
+    return epochs * rows / batch
+
+
+def run_again(run: Run, trials: list[Trial], folder: Path) -> Entry:
+    """A cell from the data to the table, on a CPU in single precision."""
+    here = tuple(
+        replace(
+            t, settings={n: "float32" if n == "precision" else v for n, v in t.settings.items()}
+        )
+        for t in trials
+    )
+    first = (here[0].dataset, here[0].condition, here[0].method, here[0].model)
+    slot = next(c.slot for c in run.plan.cells if place_of(c.slot)[:4] == first)
+    plan = Plan(run.request, "again", (Cell(slot, here),), run.plan.report)
+    with Store(folder / "again.sqlite") as store:
+        run_plan(plan, store, LocalExecutor(workers=1))
+        return collect(store.records(), plan).filled[0]
+
+
+@needs_evidence
+@pytest.mark.parametrize("models", [("linear", "mlp"), ("-",)], ids=["network", "no network"])
+def test_a_cheap_cell_comes_out_again(
+    committed: Reproduction, models: tuple[str, ...], data_folder: Path, tmp_path: Path
+) -> None:
+    """Ten folds trained again, compared with the committed ones fold by fold.
+
+    Initial weights and the order of rows are the same on every device, so that rounding alone
+    differs. Rounding all products of a linear model on Lost to bf16 moved no fold by more than 0.4
+    of its 112 test rows and no cell by more than 0.06 points; another CPU moves less. The bounds
+    are five to ten times that.
+    """
+    run, old = cheapest(committed, models)
+    by_key = {record.key: record for record in committed.evidence.records}
+    records = [by_key[key] for key in old.keys]
+    new = run_again(run, [record.trial for record in records], tmp_path)
+    assert new.repeats == old.repeats
+    low = any(record.trial.settings.get("precision") in ("bf16", "tf32") for record in records)
+    rows = dataset_facts(old.place.dataset).rows / 8  # one tenth of all
+    gaps = np.abs(np.subtract(new.values, old.values))
+    assert gaps.max() <= 100 * (2.0 if low else 1.0) / rows
+    assert abs(new.mean - old.mean) <= (0.5 if low else 0.1)
