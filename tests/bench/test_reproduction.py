@@ -30,6 +30,7 @@ from amongst.bench.reproduction_margins import contests
 from amongst.bench.reproduction_runs import Run, find_runs
 from amongst.bench.reproduction_sheet import BELOW, MISSING, REPRODUCED, make_sheet
 from amongst.bench.runner import run_plan
+from amongst.bench.stages import advance, next_round
 from amongst.bench.store import Store
 from amongst.bench.tables import Entry, collect
 from amongst.cli.app import app
@@ -236,6 +237,56 @@ def test_grids_come_before_published_settings(synthetic: Maker) -> None:
     assert shown.run.request.search == "grid"
     assert shown.oracle is None, "these records hold nothing that the oracle could read"
     assert sum(len(run.records) for run in runs) == len({r.key for r in records})
+
+
+def in_rounds(request: Request, most: int = 10_000) -> list[Record]:
+    """Made-up records of a search in rounds, as a runner would leave them after so many trials."""
+    plan, records = make_plan(request), list[Record]()
+    while missing := next_round(advance(plan, records), {record.key for record in records}):
+        records += [made_up(trial) for trial in missing.values()]
+    return records[:most]
+
+
+def made_up(trial: Trial) -> Record:
+    """The oracle likes high learning rates, covering low ones; test accuracy says which."""
+    lr, noise = float(trial.settings["lr"]), int(trial.key[:4], 16) / 16**5
+    metrics = {"covering_val_last10": 1 - lr, "accuracy_val_last10": 0.5 + lr}
+    return Record(trial, metrics | {"accuracy_last10": 0.9 + lr / 100 + noise / 1e3})
+
+
+ROUNDS = Request("table1", datasets=("mnist",), methods=("cc",), conditions=("q=0.1",),
+                 search="grid", search_seeds=1, screen=25)  # fmt: skip
+
+
+def test_a_search_in_rounds_is_shown_with_both_choices() -> None:
+    runs = find_runs([ROUNDS.to_dict()], in_rounds(ROUNDS))
+    (shown,) = make_sheet("table1", runs).filled
+    assert shown.oracle is not None
+    assert float(shown.entry.settings["lr"]) < float(shown.oracle.settings["lr"])
+    assert shown.entry.n == shown.oracle.n == 5
+    assert not shown.unfinished
+    assert len(runs[0].records) == len(in_rounds(ROUNDS))
+
+
+def test_what_is_unfinished_is_marked_and_gives_way_to_a_finished_run() -> None:
+    part = in_rounds(ROUNDS, most=-1)
+    runs = find_runs([ROUNDS.to_dict()], part)
+    (shown,) = make_sheet("table1", runs).filled
+    assert shown.unfinished
+    whole = replace(ROUNDS, screen=None, search_seeds=None, seeds=1)
+    more = [made_up(trial) for trial in make_plan(whole).trials]
+    records = list({r.key: r for r in part + more}.values())
+    both = find_runs([ROUNDS.to_dict(), whole.to_dict()], records)
+    (shown,) = make_sheet("table1", both).filled
+    assert shown.run is both[1]
+
+
+def test_a_run_shows_the_cells_that_were_asked_for_and_no_others() -> None:
+    """Trials of a search in rounds would look like a finished grid to a request without rounds."""
+    elsewhere = replace(ROUNDS, datasets=("kmnist",), screen=None, search_seeds=None)
+    runs = find_runs([elsewhere.to_dict(), ROUNDS.to_dict()], in_rounds(ROUNDS))
+    (shown,) = make_sheet("table1", runs).filled
+    assert shown.run is runs[1]
 
 
 def test_margins_are_of_the_best_and_only_where_all_methods_are_there() -> None:

@@ -94,7 +94,9 @@ def pack(stores: Iterable[str | Path], folder: str | Path) -> Evidence:
             requests += store.requests()
         records += found
         sources[Path(path).name] = len(found)
-    return write_evidence(_once(records), _distinct(requests), folder, stores=sources)
+    dropped = old.manifest.get("curves", {}).get("dropped", ())
+    asked = _distinct(requests)
+    return write_evidence(_once(records), asked, folder, stores=sources, dropped=dropped)
 
 
 def write_evidence(
@@ -103,8 +105,17 @@ def write_evidence(
     folder: str | Path,
     *,
     stores: Mapping[str, int] | None = None,
+    dropped: Iterable[str] = (),
 ) -> Evidence:
-    """Write a folder; each of its files appears whole or not at all."""
+    """Write a folder; each of its files appears whole or not at all.
+
+    Parameters
+    ----------
+    records, requests : of stores.
+    folder : of evidence.
+    stores : their names, and how many records each had.
+    dropped : names of curves that were left out before.
+    """
     if not records:
         raise InputError("there are no records to pack: the stores are empty.")
     home = Path(folder)
@@ -116,7 +127,7 @@ def write_evidence(
         "format": FORMAT,
         "trials": len(kept),
         "keys": _digest(kept),
-        "curves": _curve_facts(kept, records),
+        "curves": _curve_facts(kept, records, dropped),
         "stores": dict(sorted((stores or {}).items())),
         "environments": environments(kept),
         "requests": asked,
@@ -216,12 +227,14 @@ def _thinned(record: Record, reported: bool) -> Record:
     return replace(record, curves={n: record.curves[n] for n in names if n in record.curves})
 
 
-def _curve_facts(kept: Sequence[Record], records: Sequence[Record]) -> dict[str, Any]:
-    dropped = {name for record in records for name in record.curves} - set(KEPT)
+def _curve_facts(
+    kept: Sequence[Record], records: Sequence[Record], dropped: Iterable[str]
+) -> dict[str, Any]:
+    names = {name for record in records for name in record.curves} | set(dropped)
     return {
         "kept": list(KEPT),
         "trials": sum(bool(record.curves) for record in kept),
-        "dropped": sorted(dropped),
+        "dropped": sorted(names - set(KEPT)),
     }
 
 

@@ -12,10 +12,19 @@ from amongst.bench.paper import method_title
 from amongst.bench.record import Record
 from amongst.bench.render import number, signed
 from amongst.bench.reproduction_margins import Contest, Margin, tally
-from amongst.bench.reproduction_sheet import BELOW, MISSING, REPRODUCED, Reasons, Sheet, Shown
+from amongst.bench.reproduction_sheet import (
+    BELOW,
+    MISSING,
+    REPRODUCED,
+    Reasons,
+    Sheet,
+    Shown,
+    reaches,
+)
 from amongst.bench.reproduction_text import figure_text, listed, pipe_table
+from amongst.bench.tables import Entry
 
-__all__ = ["WAYS", "below_table", "counts_table", "findings"]
+__all__ = ["WAYS", "automatic", "below_table", "counts_table", "findings", "peaks"]
 
 WAYS = {
     "grid": "each method's own grid, chosen without true labels",
@@ -51,23 +60,74 @@ def below_table(sheets: Iterable[Sheet], titles: Mapping[str, str], reasons: Rea
     """Every cell that is not reproduced, the worst first; empty if there is none."""
     found = [(shown, sheet) for sheet in sheets for shown in sheet.filled if shown.verdict == BELOW]
     found.sort(key=lambda pair: pair[0].entry.difference)
-    rows = []
-    for shown, sheet in found:
-        entry = shown.entry
-        assert entry.published is not None
-        rule = reasons.of(BELOW, sheet.plan, entry.place)
-        rows.append([
-            titles[sheet.plan].partition(":")[0],
-            entry.place.where,
-            row_label(entry.place),
-            str(rule.get("reason", "")),
-            figure_text(entry),
-            figure_text(shown.oracle) if shown.oracle else "–",
-            f"{number(entry.published.mean)} ± {number(entry.published.std)}",
-            signed(entry.difference),
-        ])  # fmt: skip
-    head = ["table", "data", "method", "why", "ours", "oracle", "paper", "difference"]
-    return pipe_table(head, rows, 4) if rows else ""
+    head = ["table", "data", "method", "why", "ours", "oracle", "paper", "difference", "in stds"]
+    return (
+        pipe_table(head, [_below_row(*pair, titles, reasons) for pair in found], 4) if found else ""
+    )
+
+
+def _below_row(
+    shown: Shown, sheet: Sheet, titles: Mapping[str, str], reasons: Reasons
+) -> list[str]:
+    entry, paper = shown.entry, shown.entry.published
+    assert paper is not None
+    rule = reasons.of(BELOW, sheet.plan, entry.place)
+    return [
+        titles[sheet.plan].partition(":")[0],
+        entry.place.where,
+        row_label(entry.place),
+        str(rule.get("reason") or _why(shown)),
+        figure_text(entry),
+        figure_text(shown.oracle) if shown.oracle else "–",
+        f"{number(paper.mean)} ± {number(paper.std)}",
+        signed(entry.difference),
+        number(entry.difference / paper.std, 1) if paper.std else "–",
+    ]
+
+
+def _why(shown: Shown) -> str:
+    """What the numbers themselves tell."""
+    if shown.unfinished:
+        return "trials are still to run"
+    if shown.untuned:
+        return f"settings not searched ({shown.entry.note or 'as published'})"
+    if shown.oracle is not None and reaches(shown.oracle):
+        return "the choice of settings: the oracle's is within"
+    return "not the choice of settings: the oracle's is below, too" if shown.oracle else ""
+
+
+def peaks(sheet: Sheet) -> str:
+    """Where each panel of a figure is highest.
+
+    >>> from amongst.bench.reproduction_sheet import make_sheet
+    >>> peaks(make_sheet("figure1", []))
+    ''
+    """
+    best: dict[str, Entry] = {}
+    for entry in (shown.entry for shown in sheet.filled):
+        where = entry.place.where
+        if where not in best or entry.mean > best[where].mean:
+            best[where] = entry
+    parts = [f"{where}: {e.place.variant} ({number(e.mean)})" for where, e in best.items()]
+    return f"Highest mean: {'; '.join(parts)}." if parts else ""
+
+
+def automatic(beyond: Sheet, table: Sheet) -> str:
+    """β from the data against the β of Table 1, where both were run."""
+    gaps = [
+        shown.entry.mean - table.cells[home].entry.mean
+        for place, shown in beyond.cells.items()
+        if place.variant == "β=auto"
+        and shown.entry.n
+        and (home := place._replace(variant="")) in table.cells
+        and table.cells[home].entry.n
+    ]
+    if not gaps:
+        return ""
+    return (
+        f"β from the candidate sets (β=auto) minus the β of Table 1: {signed(float(np.mean(gaps)))} "
+        f"points on average over {len(gaps)} cells, from {signed(min(gaps))} to {signed(max(gaps))}."
+    )
 
 
 def _counts(shown: Sequence[Shown]) -> str:
@@ -92,16 +152,12 @@ def _by_method(shown: Sequence[Shown]) -> str:
 
 
 def _oracle(shown: Sequence[Shown]) -> str:
-    both = [(c.entry, c.oracle, c.entry.published) for c in shown if c.oracle and c.entry.n]
+    both = [(c.entry, c.oracle) for c in shown if c.oracle and c.entry.n]
     if not both:
         return ""
-    ours = float(np.mean([entry.mean for entry, _, _ in both]))
-    theirs = float(np.mean([oracle.mean for _, oracle, _ in both]))
-    below = [
-        oracle.mean >= paper.mean - 2 * paper.std
-        for entry, oracle, paper in both
-        if paper and entry.mean < paper.mean - 2 * paper.std
-    ]
+    ours = float(np.mean([entry.mean for entry, _ in both]))
+    theirs = float(np.mean([oracle.mean for _, oracle in both]))
+    below = [reaches(oracle) for entry, oracle in both if entry.published and not reaches(entry)]
     text = (
         f"Settings chosen by covering rate, which needs no true label, reach {number(ours)} % on "
         f"average over {len(both)} searched cells; the oracle's choice of the same trials reaches "

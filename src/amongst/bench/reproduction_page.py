@@ -9,7 +9,14 @@ from amongst.bench.estimate import readable
 from amongst.bench.plans import Request, make_plan, plan_titles
 from amongst.bench.points import EPOCHS
 from amongst.bench.reproduction_cost import Cost, PublicStyle, cost
-from amongst.bench.reproduction_findings import WAYS, below_table, counts_table, findings
+from amongst.bench.reproduction_findings import (
+    WAYS,
+    automatic,
+    below_table,
+    counts_table,
+    findings,
+    peaks,
+)
 from amongst.bench.reproduction_found import FIGURES, TABLES, Reproduction, run_title
 from amongst.bench.reproduction_gaps import find_gaps
 from amongst.bench.reproduction_runs import Run, search_words
@@ -43,7 +50,8 @@ def _head(found: Reproduction) -> list[str]:
         paragraph(
             f"Made by `amongst evidence pages {found.folder}` from the files in `{found.folder}` "
             "alone; a test compares. The paper is Wen et al., *Leveraged Weighted Loss for Partial "
-            "Label Learning*, ICML 2021."
+            "Label Learning*, ICML 2021. [reproduction.html](reproduction.html), opened from a clone, "
+            "sorts, filters, and shows the trials and learning curves behind each number."
         ),
     ]
 
@@ -71,7 +79,17 @@ def _what_was_run(found: Reproduction) -> list[str]:
         f"{len(found.evidence.records):,} trials, none left out.{more} A trial that two runs share "
         "is counted with the first."
     )
-    return ["## What was run", paragraph(text), pipe_table(head, rows, 6)]
+    return ["## What was run", paragraph(text), pipe_table(head, rows, 6), _environments(found)]
+
+
+def _environments(found: Reproduction) -> str:
+    """Devices and versions; revisions are with the runs."""
+    counts: dict[str, int] = {}
+    for facts in found.evidence.manifest["environments"]:
+        parts = [f"{name} {version}" for name, version in facts["versions"].items()]
+        where = f"{facts['device']}, engine {facts['engine']}: {', '.join(parts) or 'unknown'}"
+        counts[where] = counts.get(where, 0) + facts["trials"]
+    return bullets(f"{where}; {count:,} trials" for where, count in counts.items())
 
 
 def _run_row(run: Run) -> list[str]:
@@ -155,14 +173,20 @@ def _margins(found: Reproduction) -> list[str]:
 def _figure(plan: str) -> Section:
     def section(found: Reproduction) -> list[str]:
         title = plan_titles()[plan]
-        shown = [f"![{title}]({picture(plan)})"] if found.sheets[plan].filled else []
+        sheet = found.sheets[plan]
+        shown = [f"![{title}]({picture(plan)})", paragraph(peaks(sheet))] if sheet.filled else []
         return [f"## {title}", *shown, *_sheet(found, plan, whole=False)]
 
     return section
 
 
 def _beyond(found: Reproduction) -> list[str]:
-    return [f"## {plan_titles()['beyond']}", *_sheet(found, "beyond", whole=False)]
+    told = automatic(found.sheets["beyond"], found.sheets["table1"])
+    return [
+        f"## {plan_titles()['beyond']}",
+        paragraph(told),
+        *_sheet(found, "beyond", whole=False),
+    ]
 
 
 def _cost(found: Reproduction) -> list[str]:
@@ -186,14 +210,18 @@ def _cost_row(name: str, found: Cost) -> list[str]:
 
 
 def _cost_words(style: PublicStyle | None) -> str:
-    text = "Seconds of training and evaluation, from the records."
+    text = (
+        "Time of training and evaluation, from the records; a model in a population has its share of "
+        "the population's."
+    )
     if style is None:
         return text
     return (
         f"{text} Public-code style was measured for one epoch and model ({style.mlp:.2f} s for an MLP "
         f"on 60,000 rows, {style.convnet:.2f} s for a ConvNet on 50,000; {style.machine}) and "
         "**extrapolated**: × epochs × trials × share of these rows; linear models are counted as "
-        "MLPs. It was not run."
+        "MLPs. It was not run. It scores the training rows, too, and takes new weights from a second "
+        "forward pass."
     )
 
 

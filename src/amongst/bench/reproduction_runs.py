@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from amongst.bench.layout import Place, place_of
 from amongst.bench.plans import Plan, Request, make_plan
 from amongst.bench.points import EPOCHS
 from amongst.bench.record import Record
@@ -23,19 +24,21 @@ SEARCHES = {
 
 @dataclass(frozen=True)
 class Run:
-    """Requests that differ in nothing but the cells they name, laid out as the whole plan.
+    """Requests that differ in nothing but the cells they name.
 
     Attributes
     ----------
     request : of the whole plan.
-    table : by the request's criterion.
+    table : the cells that were asked for, by the request's criterion.
     oracle : the same trials, chosen by true labels; the same table where no record has them.
+    unfinished : place → how many trials of a cell are still to run, as far as is known.
     records : that this run accounts for; a trial that two runs share is with the earlier one.
     """
 
     request: Request
     table: Table
     oracle: Table
+    unfinished: Mapping[Place, int]
     records: tuple[Record, ...] = ()
 
     @property
@@ -52,19 +55,20 @@ def find_runs(
     Parameters
     ----------
     requests, records : of a store or of evidence.
-    every : also miniatures, the demo, and comparisons on one's own data.
+    every : also miniatures, the demo, comparisons on one's own data, and what the oracle chose.
 
     Examples
     --------
     >>> asked = [{"plan": "table1", "datasets": ["mnist"]}, {"plan": "table1", "methods": ["rc"]}]
     >>> [len(run.plan.cells) for run in find_runs(asked, [])]
-    [60]
+    [24]
     """
     groups: dict[Request, list[Request]] = {}
     for request in (Request(**asked) for asked in requests):
         if every or _of_the_paper(request):
             groups.setdefault(_whole(request), []).append(request)
-    found = [_run(replace(r, seeds=_seeds(asked)), records) for r, asked in groups.items()]
+    done = {record.trial.with_data("").key for record in records}
+    found = [_run(whole, asked, records, done) for whole, asked in groups.items()]
     owned = share_out([run.table.plan for run in found], records)
     return [replace(run, records=tuple(own)) for run, own in zip(found, owned, strict=True)]
 
@@ -102,7 +106,8 @@ def search_words(request: Request) -> str:
 
 
 def _of_the_paper(request: Request) -> bool:
-    return not request.quick and request.plan not in ("demo", "compare")
+    extra = request.quick or request.plan in ("demo", "compare")
+    return not extra and request.criterion != "oracle"
 
 
 def _whole(request: Request) -> Request:
@@ -113,11 +118,25 @@ def _whole(request: Request) -> Request:
     return replace(request, datasets=(), methods=(), conditions=(), seeds=None, epochs=epochs)
 
 
-def _run(request: Request, records: Sequence[Record]) -> Run:
-    plan, by_truth = make_plan(request), make_plan(replace(request, criterion="oracle"))
-    table = collect(records, plan)
+def _run(
+    whole: Request, asked: Sequence[Request], records: Sequence[Record], done: Collection[str]
+) -> Run:
+    request = replace(whole, seeds=_seeds(asked))
+    places = {place_of(cell.slot) for narrow in asked for cell in make_plan(narrow).cells}
+    table = collect(records, _part(request, places))
+    by_truth = _part(replace(request, criterion="oracle"), places)
     known = any(by_truth.criterion in record.metrics for record in records)
-    return Run(request, table, collect(records, by_truth) if known else table)
+    left = {
+        place_of(cell.slot): sum(trial.key not in done for trial in (*cell.screening, *cell.trials))
+        for cell in table.plan.cells
+    }
+    return Run(request, table, collect(records, by_truth) if known else table, left)
+
+
+def _part(request: Request, places: Collection[Place]) -> Plan:
+    """The cells at these places, and no others: what was not asked for may be there by chance."""
+    plan = make_plan(request)
+    return replace(plan, cells=tuple(c for c in plan.cells if place_of(c.slot) in places))
 
 
 def _seeds(requests: Sequence[Request]) -> int | None:

@@ -15,7 +15,17 @@ from amongst.bench.reproduction_runs import Run
 from amongst.bench.tables import Entry
 from amongst.errors import FileFormatError
 
-__all__ = ["BELOW", "MISSING", "REPRODUCED", "Reasons", "Sheet", "Shown", "make_sheet", "rank"]
+__all__ = [
+    "BELOW",
+    "MISSING",
+    "REPRODUCED",
+    "Reasons",
+    "Sheet",
+    "Shown",
+    "make_sheet",
+    "rank",
+    "reaches",
+]
 
 REPRODUCED, BELOW, MISSING = "reproduced", "below", "missing"
 REASONS = "reasons.json"
@@ -46,12 +56,23 @@ class Shown:
             return MISSING
         if paper is None:
             return ""
-        return REPRODUCED if self.entry.mean >= paper.mean - 2 * paper.std else BELOW
+        return REPRODUCED if reaches(self.entry) else BELOW
 
     @property
     def untuned(self) -> bool:
         """Whether no search chose the settings."""
         return bool(self.entry.n) and not self.entry.criterion
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether trials of the cell are still to run, so that its number may change."""
+        return self.run is not None and self.run.unfinished[self.entry.place] > 0
+
+
+def reaches(entry: Entry) -> bool:
+    """Whether the mean is at least the paper's minus two of its standard deviations."""
+    paper = entry.published
+    return paper is not None and entry.mean >= paper.mean - 2 * paper.std
 
 
 @dataclass(frozen=True)
@@ -115,7 +136,8 @@ def make_sheet(plan: str, runs: Iterable[Run]) -> Sheet:
     """Every cell of a plan from the first of the runs that has it.
 
     Runs count in this order: a search of each method's own grid, published settings, defaults, one
-    grid for all; then the default protocol, more epochs, and the order in which they were asked for.
+    grid for all; then the default protocol, finished cells, more epochs, and the order in which they
+    were asked for.
 
     >>> sheet = make_sheet("table1", [])
     >>> len(sheet.cells), sheet.count(MISSING)
@@ -129,12 +151,13 @@ def make_sheet(plan: str, runs: Iterable[Run]) -> Sheet:
     return Sheet(plan, layout, {p: _shown(p, bare[p], order) for p in layout.places})
 
 
-def _shown(place: Place, bare: Entry, order: Sequence[Run]) -> Shown:
-    for run in order:
+def _shown(place: Place, bare: Entry, runs: Sequence[Run]) -> Shown:
+    here = [run for run in runs if place in run.table.entries]
+    for run in sorted(here, key=lambda run: (*rank(run)[:2], run.unfinished[place] > 0)):
         entry, oracle = run.table.entries[place], run.oracle.entries[place]
         if entry.n:
             return Shown(entry, oracle if oracle.oracle and oracle.n else None, run)
-    failed = next((r for r in order if r.table.entries[place].failed), None)
+    failed = next((r for r in here if r.table.entries[place].failed), None)
     return Shown(failed.table.entries[place], None, failed) if failed else Shown(bare)
 
 

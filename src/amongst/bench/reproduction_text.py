@@ -29,7 +29,7 @@ MARKS = {REPRODUCED: " ✓", BELOW: " ✗"}
 LEGEND = (
     "Test accuracy in %, mean ± standard deviation over the repeats; bold: our best of that data "
     "and condition. ✓: at least the paper's mean minus two of its standard deviations; ✗: below "
-    "that. ‡: settings were not searched. *oracle*: the same trials, settings chosen by true labels "
+    "that. ‡: settings were not searched. …: trials of the cell are still to run. *oracle*: the same trials, settings chosen by true labels "
     "of held-out rows. In brackets: ours minus the paper's."
 )
 
@@ -141,7 +141,9 @@ def _cell(sheet: Sheet, row: Row, i: int, letters: dict[str, str], best: set[str
     if shown.entry.n:
         text = figure_text(shown.entry)
         text = f"**{text}**" if str(place) in best else text
-        parts.append(text + MARKS.get(shown.verdict, "") + (" ‡" if shown.untuned else ""))
+        untuned = shown.untuned and shown.entry.published
+        more = (" ‡" if untuned else "") + (" …" if shown.unfinished else "")
+        parts.append(text + MARKS.get(shown.verdict, "") + more)
     else:
         letter = letters.get(str(place))
         gap = f"not run ({letter})" if letter else "–"
