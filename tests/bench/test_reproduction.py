@@ -155,6 +155,17 @@ def test_of_two_records_of_a_trial_the_first_made_is_kept(tmp_path: Path) -> Non
     assert [record.created for record in kept] == ["2026-01-01"]
 
 
+def test_folders_are_packed_as_stores_are_and_a_revision_is_filled_in(tmp_path: Path) -> None:
+    asked = Request("table2", datasets=("lost",), methods=("rc",), seeds=2)
+    store = fill(tmp_path / "a.sqlite", asked, odd_records())
+    pack([store], tmp_path / "far")
+    found = pack([tmp_path / "far"], tmp_path / "here", revision="5a2387d")
+    assert {record.revision for record in found.records} == {"5a2387d"}
+    again = pack([store], tmp_path / "here")
+    assert {record.revision for record in again.records} == {"5a2387d"}
+    assert again.manifest["stores"] == {"a.sqlite": 3}
+
+
 def test_curves_are_kept_where_a_table_reports_the_trial(small: Path) -> None:
     found = read_evidence(small)
     with_curves = {record.key for record in found.records if record.curves}

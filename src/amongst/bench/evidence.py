@@ -60,7 +60,7 @@ def is_evidence(path: str | Path) -> bool:
     return (Path(path) / MANIFEST).is_file()
 
 
-def pack(stores: Iterable[str | Path], folder: str | Path) -> Evidence:
+def pack(stores: Iterable[str | Path], folder: str | Path, *, revision: str = "") -> Evidence:
     """Add stores to a folder, which is made if it is not there; nothing that it holds is lost.
 
     A trial that is in several places is kept once: the record made first. Packing the same stores
@@ -68,8 +68,9 @@ def pack(stores: Iterable[str | Path], folder: str | Path) -> Evidence:
 
     Parameters
     ----------
-    stores : files of `Store`.
+    stores : files of `Store`, or other folders of evidence.
     folder : of evidence.
+    revision : of the software, for records that know none because they were made outside git.
 
     Examples
     --------
@@ -88,13 +89,13 @@ def pack(stores: Iterable[str | Path], folder: str | Path) -> Evidence:
     old = read_evidence(folder) if is_evidence(folder) else Evidence((), (), {})
     records, requests = list(old.records), list(old.requests)
     sources = dict(old.manifest.get("stores", {}))
+    dropped = _dropped(old)
     for path in stores:
-        with Store(path, readonly=True) as store:
-            found = store.records()
-            requests += store.requests()
-        records += found
-        sources[Path(path).name] = len(found)
-    dropped = old.manifest.get("curves", {}).get("dropped", ())
+        found = _open(path)
+        records += [r if r.revision else replace(r, revision=revision) for r in found.records]
+        requests += found.requests
+        sources |= found.manifest["stores"]
+        dropped |= _dropped(found)
     asked = _distinct(requests)
     return write_evidence(_once(records), asked, folder, stores=sources, dropped=dropped)
 
@@ -197,18 +198,33 @@ def environments(records: Iterable[Record]) -> list[dict[str, Any]]:
     return [f | {"seconds": round(f["seconds"], 1)} for _, f in sorted(found.items())]
 
 
+def _open(path: str | Path) -> Evidence:
+    """A folder, or a store as if it were one."""
+    if Path(path).is_dir():
+        return read_evidence(path)
+    with Store(path, readonly=True) as store:
+        records, requests = tuple(store.records()), tuple(store.requests())
+    return Evidence(records, requests, {"stores": {Path(path).name: len(records)}})
+
+
+def _dropped(evidence: Evidence) -> set[str]:
+    return set(evidence.manifest.get("curves", {}).get("dropped", ()))
+
+
 def _once(records: Iterable[Record]) -> list[Record]:
-    """One record for each trial: the first made; of copies, the one with more curves."""
+    """One record for each trial: the first made; of copies, what each of them knows."""
     kept: dict[str, Record] = {}
     for record in records:
         other = kept.get(record.key)
-        if other is None or _precedence(record) < _precedence(other):
+        if other is None or record.created < other.created:
             kept[record.key] = record
+        elif record.created == other.created:
+            kept[record.key] = replace(
+                other,
+                curves={**other.curves, **record.curves},
+                revision=other.revision or record.revision,
+            )
     return list(kept.values())
-
-
-def _precedence(record: Record) -> tuple[str, int]:
-    return record.created, -len(record.curves)
 
 
 def _distinct(requests: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +11,7 @@ from amongst.bench.layout import Place
 from amongst.bench.plans import plan_titles
 from amongst.bench.reproduction_cost import PublicStyle
 from amongst.bench.reproduction_margins import Contest, contests
-from amongst.bench.reproduction_runs import Run, find_runs, search_words
+from amongst.bench.reproduction_runs import SEARCHES, Run, find_runs, search_words
 from amongst.bench.reproduction_sheet import Reasons, Sheet, make_sheet, rank
 from amongst.bench.tables import Entry
 
@@ -66,14 +65,14 @@ class Reproduction:
         """The runs with this search."""
         return [run for run in self.runs if run.request.search == search]
 
-    def _ways(self, plan: str) -> dict[str, Mapping[Place, Entry]]:
-        grid, equal = (make_sheet(plan, self.searched(name)) for name in ("grid", "equal"))
-        by_truth = {p: s.oracle or s.entry for p, s in grid.cells.items() if s.entry.n}
-        return {
-            "grid": {place: shown.entry for place, shown in grid.cells.items()},
-            "oracle": by_truth,
-            "equal": {place: shown.entry for place, shown in equal.cells.items()},
+    def _ways(self, plan: str) -> dict[str, dict[Place, Entry]]:
+        sheets = {name: make_sheet(plan, self.searched(name)) for name in SEARCHES}
+        ways = {
+            name: {place: shown.entry for place, shown in sheet.cells.items()}
+            for name, sheet in sheets.items()
         }
+        grid = sheets["grid"].cells
+        return ways | {"oracle": {p: s.oracle or s.entry for p, s in grid.items() if s.entry.n}}
 
 
 def run_title(run: Run) -> str:

@@ -20,13 +20,18 @@ PAPER = Path("results/paper")
 
 @app.command()
 def pack(
-    stores: Annotated[list[Path], typer.Argument(metavar="STORE…", help="Result stores.")],
+    stores: Annotated[
+        list[Path], typer.Argument(metavar="STORE…", help="Result stores, or such folders.")
+    ],
     into: Annotated[Path, typer.Option(help="Folder; made, or added to.")] = PAPER,
+    revision: Annotated[
+        str, typer.Option(help="Git revision, for trials that were run outside a clone.")
+    ] = "",
 ) -> None:
     """Add every trial of these stores to a folder: Parquet and JSON, small enough to commit."""
     from amongst.bench import evidence
 
-    found = evidence.pack(stores, into)
+    found = evidence.pack(stores, into, revision=revision)
     size = sum(path.stat().st_size for path in into.iterdir() if path.is_file())
     _say(f"{len(found.records):,} trials in {into}, {size / 2**20:.2f} MiB")
 
