@@ -9,6 +9,7 @@ from amongst import LWClassifier
 from amongst.bench.execute_population import run_group
 from amongst.bench.record import Trial
 from amongst.bench.trial import run_trial
+from amongst.candidates import uniform
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
@@ -38,8 +39,6 @@ def test_an_estimator_trains_there() -> None:
     from sklearn.datasets import load_digits
 
     X, y = load_digits(return_X_y=True)
-    names = [[label, (label + 1) % 10] for label in y]
-    model = LWClassifier(epochs=10, device="cuda", random_state=0, n_init=2).fit(
-        X[:1500], names[:1500]
-    )
+    sets = uniform(y[:1500], q=0.3, seed=0)
+    model = LWClassifier(epochs=10, device="cuda", random_state=0, n_init=2).fit(X[:1500], sets)
     assert (model.predict(X[1500:]) == y[1500:]).mean() > 0.8

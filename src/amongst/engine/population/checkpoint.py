@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import time
 from pathlib import Path
 
 import torch
@@ -14,7 +15,36 @@ from torch import Tensor
 
 from amongst.engine.population.cohort import Cohort
 
-__all__ = ["checkpoint_path", "load_checkpoint", "save_checkpoint"]
+__all__ = ["Pause", "checkpoint_path", "load_checkpoint", "save_checkpoint"]
+
+SHARE = 0.05
+"""Of the time that saving may take."""
+
+
+class Pause:
+    """Keeps saving, which it times, to a small share of the time.
+
+    >>> pause = Pause()
+    >>> pause.over()
+    True
+    >>> pause.cost = 60.0
+    >>> pause.over()
+    False
+    """
+
+    def __init__(self) -> None:
+        self.cost, self.end = 0.0, time.monotonic()
+
+    def over(self) -> bool:
+        """Whether enough has been done since the last save."""
+        return time.monotonic() - self.end >= self.cost * (1 / SHARE - 1)
+
+    def __enter__(self) -> None:
+        self.began = time.monotonic()
+
+    def __exit__(self, *_: object) -> None:
+        self.end = time.monotonic()
+        self.cost = self.end - self.began
 
 
 def checkpoint_path(folder: Path, cohort: Cohort) -> Path:

@@ -17,6 +17,7 @@ from amongst.engine.data import Features, as_device
 from amongst.engine.population.alone import goes_alone, train_alone
 from amongst.engine.population.backends import choose_backend, make_stepper
 from amongst.engine.population.checkpoint import (
+    Pause,
     checkpoint_path,
     load_checkpoint,
     save_checkpoint,
@@ -70,7 +71,8 @@ def train_population(
     held : criteria by name, measured on each member's own held rows and candidate sets.
     device : where to train.
     backend : one of `BACKENDS`.
-    checkpoint : folder to save to every `checkpoint_every` epochs, and to go on from.
+    checkpoint : folder to save to every `checkpoint_every` epochs, and to go on from. A population
+        that takes long to save is saved less often: saving takes a twentieth of the time at most.
     memory_limit : bytes; a larger population is trained in waves.
     keep_weights : keep the methods' final weights, shape (n, K) for each member.
     on_epoch : called after every epoch.
@@ -181,6 +183,7 @@ def _train_cohort(
     path = None if task.checkpoint is None else checkpoint_path(task.checkpoint, cohort)
     done = 0 if path is None else load_checkpoint(path, cohort, history)
     stepper = make_stepper(cohort, choose_backend(task.backend, cohort))
+    pause = Pause()
     for epoch in range(done, cohort.epochs):
         began = time.perf_counter()
         cohort.begin_epoch(epoch)
@@ -190,8 +193,10 @@ def _train_cohort(
         history["values"][epoch] = _measured(task, cohort)
         _note_divergence(cohort, history["diverged"], epoch)
         history["seconds"][epoch] = time.perf_counter() - began
-        if path is not None and ((epoch + 1) % task.every == 0 or epoch + 1 == cohort.epochs):
-            save_checkpoint(path, cohort, epoch + 1, history)
+        due = (epoch + 1) % task.every == 0 or epoch + 1 == cohort.epochs
+        if path is not None and due and pause.over():
+            with pause:
+                save_checkpoint(path, cohort, epoch + 1, history)
         task.progress.advance(indices, epoch + 1, task.columns, history["values"][epoch])
 
 
