@@ -36,7 +36,7 @@ def reproduce_command(plan: Plan, place: Place | None = None) -> str:
     >>> from amongst.bench.plans import make_plan
     >>> plan = make_plan(Request("table1", seeds=3, protocol="paper"))
     >>> reproduce_command(plan, Place("mnist", "case 1", "rc", "mlp"))
-    "amongst reproduce table1 --datasets mnist --conditions 'case 1' --methods rc --seeds 3 --protocol paper"
+    "amongst reproduce table1 --datasets mnist --conditions 'case 1' --methods rc --models mlp --seeds 3 --protocol paper"
     >>> mine = make_plan(Request("compare", datasets=("birds",), methods=("rc", "cc"), folds=5))
     >>> reproduce_command(mine, Place("birds", "real", "rc", "mlp"))
     'amongst compare path/to/birds --methods rc --models mlp --folds 5'
@@ -70,7 +70,7 @@ def _narrowing(request: Request, place: Place | None) -> dict[str, tuple[str, ..
         "datasets": () if own or request.quick else datasets,
         "conditions": () if own and conditions == (REAL,) else conditions,
         "methods": methods,
-        "models": models if own and models != ("-",) else (),
+        "models": () if models == ("-",) else models,
     }
 
 

@@ -166,9 +166,8 @@ def _title(request: Request) -> str:
 
 def _slots(request: Request) -> list[Slot]:
     _, layout = PAPER_PLANS[request.plan]
-    for name, given in (("models", request.models), ("folds", request.folds)):
-        if given:
-            raise InputError(f"{name} is for a comparison on one's own data; leave it out.")
+    if request.folds:
+        raise InputError("folds is for a comparison on one's own data; leave it out.")
     return _narrowed(_miniature(layout()) if request.quick else layout(), request)
 
 
@@ -209,6 +208,7 @@ def _narrowed(slots: Sequence[Slot], request: Request) -> list[Slot]:
         "dataset": request.datasets,
         "method": request.methods,
         "condition": tuple(check_condition(c) for c in request.conditions),
+        "model": request.models,
     }
     if request.quick and request.datasets:
         raise InputError("quick=True runs on digits alone; leave out `datasets`, or `quick`.")
@@ -218,7 +218,7 @@ def _narrowed(slots: Sequence[Slot], request: Request) -> list[Slot]:
             check_choice(name, value, known)
         kept = [p for p in kept if not values or getattr(p, name) in values]
     if not kept:
-        raise InputError("no cell of the plan has these datasets, methods and conditions together.")
+        raise InputError("no cell of the plan has these datasets, methods, conditions and models together.")
     return kept
 
 

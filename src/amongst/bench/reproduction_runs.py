@@ -115,7 +115,8 @@ def _whole(request: Request) -> Request:
     if request.plan == "compare":
         return replace(request, seeds=None)
     epochs = None if request.epochs == EPOCHS["paper"] else request.epochs
-    return replace(request, datasets=(), methods=(), conditions=(), seeds=None, epochs=epochs)
+    plain = replace(request, datasets=(), methods=(), conditions=(), models=())
+    return replace(plain, seeds=None, epochs=epochs)
 
 
 def _run(

@@ -50,7 +50,8 @@ class Request:
     protocol : ``"default"``, ``"paper"`` or ``"official"``.
     precision : of training, e.g. ``"bf16"`` on a GPU.
     quick : a miniature on scikit-learn's digits; for a comparison, few epochs and a small network.
-    models, folds : for the plan ``"compare"`` alone: its networks, and its cross-validation.
+    models : networks, to narrow the plan down; for the plan ``"compare"`` those to train.
+    folds : of the cross-validation, for the plan ``"compare"`` alone.
     metric : that cells report; empty for the protocol's own.
     search_seeds : seeds that the grid is searched with; the chosen settings then train with all.
         None for all seeds.

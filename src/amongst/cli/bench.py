@@ -109,6 +109,7 @@ def reproduce(
     datasets: Datasets = None,
     methods: Methods = None,
     conditions: Conditions = None,
+    models: Annotated[Many, typer.Option(help="Only these: mlp, linear, convnet.")] = None,
     seeds: Seeds = None,
     epochs: Epochs = None,
     search: Annotated[
@@ -137,6 +138,7 @@ def reproduce(
         datasets=_dataset_names(datasets),
         methods=_method_names(methods),
         conditions=_split(conditions),
+        models=_split(models),
         seeds=seeds,
         epochs=epochs,
         search=search.value,
