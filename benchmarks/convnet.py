@@ -6,14 +6,14 @@ Data are random, of CIFAR-10's shape. A few batches of each variant are timed an
 epoch of 50,000 images; evaluation is of 60,000 images, on both sides of a ratio or on neither. A
 variant's name lists what it does: "compiled-bf16-all-pointwise" is compiled, in bf16, with all of
 cuDNN's algorithms tried and inductor's pointwise kernels tuned. cuDNN remembers what it found for
-the rest of the process, so that "all" must come first.
+the rest of the process, so that "all" must come first. The file is written after every variant.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -57,20 +57,13 @@ def main() -> None:
     limits = measure.ceilings(device)
     print({name: f"{rate / 1e12:.2f} T" for name, rate in limits.items()}, flush=True)
     data = synthetic(args.rows, device)
-    rows, until = [], time.perf_counter() + args.seconds
-    for name in args.variants.split(","):
-        if time.perf_counter() < until:
-            measure.reset_memory(device)
-            torch.compiler.reset()
-            rows.append(measure.attempt(name, lambda name=name: timed(name, args, data, device)))
-    flop = flop_per_image()
-    public = next((row for row in rows if row["variant"] == "public"), {})
-    for row in rows:
-        describe(row, public, flop, limits)
-    content = {"machine": measure.machine(device), "ceilings": limits, "rows": rows}
-    measure.save(args.json, content)
-    print(content["machine"], f"{flop / 1e9:.2f} GFLOP per image and step")
-    print(measure.table(rows, COLUMNS))
+    content = {"machine": measure.machine(device), "ceilings": limits, "rows": []}
+    for row in measured(args, data, device):
+        content["rows"].append(row)
+        compare(content["rows"], limits)
+        measure.save(args.json, content)
+    print(content["machine"], f"{flop_per_image() / 1e9:.2f} GFLOP per image and step")
+    print(measure.table(content["rows"], COLUMNS))
 
 
 def arguments() -> argparse.Namespace:
@@ -83,6 +76,26 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--batch-size", type=int, default=256)
     parser.add_argument("--json", help="file to write")
     return parser.parse_args()
+
+
+def measured(
+    args: argparse.Namespace, data: dict[str, Any], device: torch.device
+) -> Iterator[dict[str, Any]]:
+    """One variant after the other, while there is time."""
+    until = time.perf_counter() + args.seconds
+    for name in args.variants.split(","):
+        if time.perf_counter() < until:
+            measure.reset_memory(device)
+            torch.compiler.reset()
+            yield measure.attempt(name, lambda name=name: timed(name, args, data, device))
+
+
+def compare(rows: list[dict[str, Any]], limits: dict[str, float]) -> None:
+    """Set each row's ratio to the public style, once that is among them, and its shares."""
+    flop = flop_per_image()
+    public = next((row for row in rows if row["variant"] == "public"), {})
+    for row in rows:
+        describe(row, public, flop, limits)
 
 
 def describe(

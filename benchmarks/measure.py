@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import statistics
 import time
@@ -117,10 +118,12 @@ def table(rows: list[dict[str, Any]], columns: dict[str, str]) -> str:
 
 
 def save(path: str | None, content: dict[str, Any]) -> None:
-    """Write JSON if a path was given."""
+    """Write JSON if a path was given: whole or not at all, since a run may be stopped meanwhile."""
     if path:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        Path(path).write_text(json.dumps(content, indent=1) + "\n")
+        partial = Path(f"{path}.tmp")
+        partial.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_text(json.dumps(content, indent=1) + "\n")
+        os.replace(partial, path)
 
 
 def read(path: str) -> dict[str, Any]:

@@ -5,14 +5,17 @@
 
 Data are random, of MNIST's shape; speed does not depend on their values. Every variant runs by
 itself, and one that fails does not stop the others. Shares are of the ceilings that the same run
-measures: matrix products of the variant's precision, and a copy.
+measures: matrix products of the variant's precision, and a copy. The file is written after every
+variant.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import torch
@@ -53,19 +56,13 @@ def main() -> None:
     data = synthetic(args.rows, args.test_rows, device)
     limits = measure.ceilings(device)
     print({name: f"{rate / 1e12:.2f} T" for name, rate in limits.items()}, flush=True)
-    rows = baselines(args, data, device)
-    yardstick = next((r.get("seconds_per_epoch_and_model") for r in rows), None)
-    for backend in args.backends.split(","):
-        for members in map(int, args.members.split(",")):
-            for precision in args.precisions.split(","):
-                rows += variant(args, data, device, limits, backend, members, precision)
-    for row in rows:
-        if yardstick and "seconds_per_epoch_and_model" in row:
-            row["ratio"] = yardstick / row["seconds_per_epoch_and_model"]
-    content = {"machine": measure.machine(device), "ceilings": limits, "rows": rows}
-    measure.save(args.json, content)
+    content = {"machine": measure.machine(device), "ceilings": limits, "rows": []}
+    for row in measured(args, data, device, limits):
+        content["rows"].append(row)
+        compare(content["rows"])
+        measure.save(args.json, content)
     print(content["machine"])
-    print(measure.table(rows, COLUMNS))
+    print(measure.table(content["rows"], COLUMNS))
 
 
 def arguments() -> argparse.Namespace:
@@ -111,20 +108,38 @@ def synthetic(rows: int, test_rows: int, device: torch.device) -> dict[str, Any]
     }
 
 
+def measured(
+    args: argparse.Namespace, data: dict[str, Any], device: torch.device, limits: dict[str, float]
+) -> Iterator[dict[str, Any]]:
+    """The yardsticks, then every population."""
+    if not args.no_baselines:
+        yield from baselines(args, data, device)
+    kinds = (
+        args.backends.split(","),
+        map(int, args.members.split(",")),
+        args.precisions.split(","),
+    )
+    for backend, members, precision in product(*kinds):
+        if backend != "fused" or precision == "bf16":
+            yield variant(args, data, device, limits, backend, members, precision)
+
+
+def compare(rows: list[dict[str, Any]]) -> None:
+    """Set each row's ratio to the public style, if that was measured."""
+    public = next((row for row in rows if row["variant"] == "public style"), {})
+    yardstick = public.get("seconds_per_epoch_and_model")
+    for row in rows:
+        if yardstick and "seconds_per_epoch_and_model" in row:
+            row["ratio"] = yardstick / row["seconds_per_epoch_and_model"]
+
+
 def baselines(
     args: argparse.Namespace, data: dict[str, Any], device: torch.device
-) -> list[dict[str, Any]]:
-    if args.no_baselines:
-        return []
-    return [
-        measure.attempt("public style", lambda: time_public(args, data, device)),
-        measure.attempt("single engine", lambda: time_single(args, data, device, False)),
-        *(
-            [measure.attempt("single engine, graph", lambda: time_single(args, data, device, True))]
-            if device.type == "cuda"
-            else []
-        ),
-    ]
+) -> Iterator[dict[str, Any]]:
+    yield measure.attempt("public style", lambda: time_public(args, data, device))
+    yield measure.attempt("single engine", lambda: time_single(args, data, device, False))
+    if device.type == "cuda":
+        yield measure.attempt("single engine, graph", lambda: time_single(args, data, device, True))
 
 
 def time_public(
@@ -177,9 +192,7 @@ def variant(
     backend: str,
     members: int,
     precision: str,
-) -> list[dict[str, Any]]:
-    if backend == "fused" and precision != "bf16":
-        return []
+) -> dict[str, Any]:
     name = f"{backend} {precision}" + (" mixed" if args.mixed else "")
 
     def run() -> dict[str, Any]:
@@ -188,7 +201,7 @@ def variant(
     row = measure.attempt(name, run)
     gc.collect()
     measure.reset_memory(device)
-    return [row]
+    return row
 
 
 def population(

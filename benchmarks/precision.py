@@ -3,7 +3,7 @@
     AMONGST_DATA=FOLDER python benchmarks/precision.py --json precision.json
 
 Members of one seed share candidate sets, initial weights and orders of rows, so that differences
-between precisions pair.
+between precisions pair. The file is written after every precision.
 """
 
 from __future__ import annotations
@@ -38,12 +38,13 @@ def main() -> None:
     args = parser.parse_args()
     device = as_device(args.device)
     data = prepared(args)
-    rows = [trained(precision, args, data, device) for precision in args.precisions.split(",")]
-    for row in rows:
-        row["difference"] = row["accuracy"] - rows[0]["accuracy"]
     facts = {"dataset": args.dataset, "q": 0.3, "method": "LW, cross-entropy", "seeds": args.seeds,
              "epochs": args.epochs}  # fmt: skip
-    measure.save(args.json, {"machine": measure.machine(device), "facts": facts, "rows": rows})
+    rows: list[dict[str, Any]] = []
+    for precision in args.precisions.split(","):
+        rows.append(trained(precision, args, data, device))
+        rows[-1]["difference"] = rows[-1]["accuracy"] - rows[0]["accuracy"]
+        measure.save(args.json, {"machine": measure.machine(device), "facts": facts, "rows": rows})
     print(measure.table(rows, COLUMNS))
 
 

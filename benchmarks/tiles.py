@@ -5,14 +5,14 @@
 The fastest tiles of each kernel are put together, measured as a whole step, and written as "best",
 which `population.py --tiles tiles.json` reads. Every variant starts from fresh members and says how
 many are alive at its end: the kernels skip a dead member, so that a row with dead ones is too fast,
-and is not chosen.
+and is not chosen. The file is written after every variant, with the best so far.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from functools import partial
 from itertools import product
@@ -56,34 +56,46 @@ def main() -> None:
     chosen = population.population(args, data, args.members, "bf16")
     cohort = form_cohort(chosen, data["train"], "mlp", {}, pad=True)
     fresh = {name: value.clone() for name, value in cohort.state().items()}
+    content = {"machine": measure.machine(device), "rows": []}
     with torch.no_grad():
         cohort.begin_epoch(0)
-        rows, best = tuned(cohort, fresh, args.until)
-        rows += parts(cohort, fresh, best)
-    content = {"machine": measure.machine(device), "rows": rows, "best": asdict(best)}
-    measure.save(args.json, content)
-    print(measure.table(rows, COLUMNS))
+        for row, best in measured(cohort, fresh, args.until):
+            content["rows"].append(row)
+            measure.save(args.json, content | {"best": asdict(best)})
+    print(measure.table(content["rows"], COLUMNS))
     print(best)
 
 
-def tuned(cohort: Cohort, fresh: State, until: float) -> tuple[list[dict[str, Any]], Tiles]:
+def measured(cohort: Cohort, fresh: State, until: float) -> Iterator[tuple[dict[str, Any], Tiles]]:
+    """Each row, with the best tiles so far: those of each kernel, the whole step, its parts."""
+    for row, best in tuned(cohort, fresh, until):
+        yield row, best
+    for row in parts(cohort, fresh, best):
+        yield row, best
+
+
+def tuned(cohort: Cohort, fresh: State, until: float) -> Iterator[tuple[dict[str, Any], Tiles]]:
     """Sweep the kernels, then the whole step with the best of each."""
-    rows, best = [], Tiles()
+    best = Tiles()
     for kind in ("weight", "forward", "backward"):
-        found = sweep(cohort, fresh, kind, until)
-        rows += found
-        fastest = min(found, key=partial(took, cohort), default={})
-        if took(cohort, fastest) < float("inf"):
-            best = with_tiles(best, kind, fastest["tiles"])
-    whole = []
+        start, fastest = best, float("inf")
+        for row in sweep(cohort, fresh, kind, until):
+            if took(cohort, row) < fastest:
+                best, fastest = with_tiles(start, kind, row["tiles"]), took(cohort, row)
+            yield row, best
+    yield from launched(cohort, fresh, best)
+
+
+def launched(cohort: Cohort, fresh: State, best: Tiles) -> Iterator[tuple[dict[str, Any], Tiles]]:
+    """The whole step, with and without `early` and `overlap`."""
+    whole: list[dict[str, Any]] = []
     for early, overlap in product((False, True), (False, True)):
         tiles = replace(best, early=early, overlap=overlap)
         name = f"whole step{' early' * early}{' overlap' * overlap}"
         row = timed(name, layers(cohort, tiles, "whole"), cohort, fresh)
         whole.append(row | {"early": early, "overlap": overlap})
-    rows += whole
-    fastest = min(whole, key=partial(took, cohort))
-    return rows, replace(best, early=fastest["early"], overlap=fastest["overlap"])
+        fastest = min(whole, key=partial(took, cohort))
+        yield whole[-1], replace(best, early=fastest["early"], overlap=fastest["overlap"])
 
 
 def took(cohort: Cohort, row: dict[str, Any]) -> float:
@@ -92,9 +104,8 @@ def took(cohort: Cohort, row: dict[str, Any]) -> float:
     return float(row["microseconds"]) if whole else float("inf")
 
 
-def sweep(cohort: Cohort, fresh: State, kind: str, until: float) -> list[dict[str, Any]]:
+def sweep(cohort: Cohort, fresh: State, kind: str, until: float) -> Iterator[dict[str, Any]]:
     """All layers' kernels of one kind with each of the tiles in turn, while there is time."""
-    rows = []
     for numbers in TRIED[kind]:
         if time.perf_counter() > until:
             break
@@ -102,8 +113,7 @@ def sweep(cohort: Cohort, fresh: State, kind: str, until: float) -> list[dict[st
         name = f"{kind} {'x'.join(map(str, shape))} warps {warps} stages {stages}"
         name += f" registers {registers}" if registers else ""
         run = layers(cohort, with_tiles(Tiles(), kind, numbers), kind)
-        rows.append(timed(name, run, cohort, fresh) | {"tiles": numbers})
-    return rows
+        yield timed(name, run, cohort, fresh) | {"tiles": numbers}
 
 
 def with_tiles(base: Tiles, kind: str, numbers: tuple[int, ...]) -> Tiles:
@@ -113,7 +123,7 @@ def with_tiles(base: Tiles, kind: str, numbers: tuple[int, ...]) -> Tiles:
     return replace(base, **{kind: tuple(shape)}, launches=base.launches | {kind: launch})
 
 
-def parts(cohort: Cohort, fresh: State, tiles: Tiles) -> list[dict[str, Any]]:
+def parts(cohort: Cohort, fresh: State, tiles: Tiles) -> Iterator[dict[str, Any]]:
     """Each kernel of a step, by itself."""
     restore(cohort, fresh)
     step, size = FusedStep(cohort, tiles), cohort.batch_size
@@ -130,7 +140,8 @@ def parts(cohort: Cohort, fresh: State, tiles: Tiles) -> list[dict[str, Any]]:
     for i in range(n + 1):
         runs[f"weight {i}"] = lambda i=i: step._update_weight(i, size)
     runs["norm 0"] = lambda: step._update_norm(0, size, *everyone, move=True)
-    return [timed(name, run, cohort, fresh) for name, run in runs.items()]
+    for name, run in runs.items():
+        yield timed(name, run, cohort, fresh)
 
 
 def layers(cohort: Cohort, tiles: Tiles, kind: str) -> Callable[[], None]:
