@@ -16,6 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from scipy.stats import ttest_rel
+
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "results"
 BLOCK = re.compile(r"(<!-- numbers:begin -->\n).*?(<!-- numbers:end -->)", re.DOTALL)
@@ -24,6 +26,8 @@ CONVNET = {
     "graph-bf16": "ConvNet, CUDA graph, bf16",
     "compiled-bf16": "ConvNet, compiled, CUDA graph, bf16",
     "compiled-bf16-wide": "ConvNet, the same, input padded to 8 channels",
+    "compiled-bf16-all": "ConvNet, compiled, CUDA graph, bf16, input padded, every cuDNN algorithm tried",
+    "compiled-bf16-all-pointwise": "ConvNet, the same, Inductor's pointwise kernels tuned",
 }
 
 Content = dict[str, Any]
@@ -61,8 +65,7 @@ def readme(results: Path) -> str:
         f"MLP on data of MNIST's shape (60,000 rows), {where(mlp)}, in one run:",
         population_table(mlp),
         unlike(mlp),
-        f"ConvNet on data of CIFAR-10's shape, {where(convnet)}, at the earlier revision "
-        f"{convnet['revision']}, training only: {convnet_sentence(convnet)}",
+        f"ConvNet on data of CIFAR-10's shape, {where(convnet)}: {convnet_sentence(convnet)}",
         *cpu_single(results),
     ]
     return joined(parts)
@@ -71,15 +74,19 @@ def readme(results: Path) -> str:
 def page(results: Path) -> str:
     """Long: also shares of the measured ceilings, memory, and every ConvNet variant."""
     mlp, convnet = read(results, "gpu_population"), read(results, "gpu_convnet")
+    precision = read(results, "gpu_precision")
     parts = [
-        f"MLP d-300×4-10, batch 256, 60,000 rows, {where(mlp)}; ceilings of this run: "
-        f"{ceilings(mlp)}.",
+        f"MLP d-300×4-10, batch 256, 60,000 rows, {where(mlp)}, at revision {mlp['revision']}; "
+        f"ceilings of this run: {ceilings(mlp)}.",
         population_table(mlp, wide=True),
         unlike(mlp),
-        f"ConvNet, 50,000 images of 3×32×32, {where(convnet)}, **measured at the earlier revision "
-        f"{convnet['revision']}**; ceilings of this run: {ceilings(convnet)}. Training only; "
-        "the public style takes a second forward pass, the others none.",
+        precision_words(precision),
+        precision_table(precision),
+        f"ConvNet, 50,000 images of 3×32×32, {where(convnet)}, at revision {convnet['revision']}; "
+        f"ceilings of this run: {ceilings(convnet)}. The public style takes a second forward pass, "
+        "the others none; evaluation is of 60,000 images.",
         convnet_table(convnet),
+        convnet_earlier(convnet["earlier"]),
         *cpu_single(results),
         *cpu_population(results),
     ]
@@ -129,28 +136,78 @@ def unlike(content: Content) -> str:
 
 
 def convnet_sentence(content: Content) -> str:
-    """The fastest variant, training only."""
+    """The fastest variant."""
     rows = {row["variant"]: row for row in content["rows"]}
     best = min(content["rows"], key=lambda row: row["training_seconds"])
     slow, fast = rows["public"]["training_seconds"], best["training_seconds"]
     return (
-        f"{fast:.3f} s an epoch against {slow:.2f} s in public-code style ({slow / fast:.1f} times "
-        f"faster; theirs with a second forward pass), {100 * best['product_share']:.0f} % of the "
-        "measured bf16 product rate."
+        f"{fast:.3f} s of training an epoch against {slow:.2f} s in public-code style "
+        f"({slow / fast:.1f} times faster, {best['ratio']:.1f} with evaluation; theirs with a second "
+        f"forward pass), {100 * best['product_share']:.0f} % of the measured bf16 product rate."
     )
 
 
 def convnet_table(content: Content) -> str:
-    """All variants, training only."""
-    slow = next(r["training_seconds"] for r in content["rows"] if r["variant"] == "public")
+    """All variants, training alone and with evaluation."""
     lines = []
     for row in content["rows"]:
-        each = row["training_seconds"]
-        cells = [CONVNET.get(row["variant"], row["variant"]), f"{each:.3f}", f"{slow / each:.2f}×"]
+        cells = [CONVNET.get(row["variant"], row["variant"])]
+        cells += [f"{row['training_seconds']:.3f}", f"{row['training_ratio']:.2f}×"]
+        cells += [f"{row['seconds_with_evaluation']:.3f}", f"{row['ratio']:.2f}×"]
         cells += [f"{row['TFLOP_per_second']:.1f}", f"{100 * row['product_share']:.1f} %"]
         lines.append([*cells, f"{row['GiB']:.1f}"])
-    head = ["way of training", "seconds per epoch", "times faster", "TFLOP/s"]
-    return table([*head, "of its product rate", "GiB"], lines)
+    head = [
+        "way of training",
+        "seconds per epoch",
+        "times faster",
+        "with evaluation",
+        "times faster",
+    ]
+    return table([*head, "TFLOP/s in training", "of its product rate", "GiB"], lines)
+
+
+def convnet_earlier(content: Content) -> str:
+    """What an earlier run says about single steps, training only."""
+    found = [
+        f"{row['training_seconds']:.3f} s ({100 * row['product_share']:.1f} %) for "
+        f"{CONVNET[row['variant']].removeprefix('ConvNet, ')}"
+        for row in content["rows"]
+    ]
+    return (
+        f"Earlier, at revision {content['revision']}, in a run of its own, training only: "
+        f"{'; '.join(found)}."
+    )
+
+
+def precision_words(content: Content) -> str:
+    """What the table of precisions shows."""
+    facts = content["facts"]
+    return (
+        f"Accuracy by precision, in percent: {facts['dataset'].upper()}, {facts['method']}, "
+        f"q = {facts['q']}, {facts['epochs']} epochs, mean of the last 3, mean ± standard deviation "
+        f"over {facts['seeds']} seeds, {where(content)}. A seed has the same candidate sets, initial "
+        "weights and orders of rows in every precision, so that differences pair."
+    )
+
+
+def precision_table(content: Content) -> str:
+    """Each precision, and its difference from the first by a paired t-test."""
+    first, lines = content["rows"][0], []
+    for row in content["rows"]:
+        mean, spread = 100 * row["accuracy"], 100 * row["spread"]
+        tested = [""] * 4 if row is first else paired(row["each"], first["each"])
+        lines.append([row["precision"], f"{mean:.2f} ± {spread:.2f}", *tested])
+    head = ["precision", "accuracy", f"minus {first['precision']}", "95 % interval"]
+    return table([*head, f"t({len(first['each']) - 1})", "p"], lines)
+
+
+def paired(ours: list[float], theirs: list[float]) -> list[str]:
+    """Mean difference in points, its interval, t and p."""
+    found = ttest_rel(ours, theirs)
+    mean = 100 * (sum(ours) - sum(theirs)) / len(ours)
+    low, high = (f"{100 * end:+.2f}" for end in found.confidence_interval(0.95))
+    cells = [f"{mean:+.2f}", f"{low} to {high}", f"{found.statistic:+.2f}", f"{found.pvalue:.2f}"]
+    return [cell.replace("-", "−") for cell in cells]
 
 
 def cpu_single(results: Path) -> list[str]:

@@ -6,10 +6,14 @@ import doctest
 import importlib.util
 import json
 import shutil
+from math import sqrt
 from pathlib import Path
+from statistics import mean, stdev
 from types import ModuleType
+from typing import Any
 
 import pytest
+from scipy.stats import t as student
 
 ROOT = Path(__file__).parents[1]
 
@@ -35,11 +39,74 @@ def test_the_page_says_what_was_measured(name: str) -> None:
     assert written == text, "run python scripts/readme_numbers.py"
 
 
-@pytest.mark.parametrize("name", ["gpu_population", "gpu_convnet"])
+def results(name: str) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((ROOT / "results" / f"{name}.json").read_text())
+    return content
+
+
+def population_words() -> str:
+    """The page in one line."""
+    return " ".join((ROOT / "docs" / "population.md").read_text().split())
+
+
+@pytest.mark.parametrize("name", ["gpu_population", "gpu_convnet", "gpu_precision"])
 def test_the_files_say_where_and_when(name: str) -> None:
-    content = json.loads((ROOT / "results" / f"{name}.json").read_text())
+    content = results(name)
     assert {"device", "torch", "python", "date"} <= content["machine"].keys()
-    assert {"revision", "notes", "ceilings", "rows"} <= content.keys()
+    assert {"revision", "notes", "rows"} <= content.keys()
+    assert name == "gpu_precision" or "ceilings" in content
+
+
+def test_the_page_says_what_precision_costs() -> None:
+    """The differences, t, p and interval, worked out by hand from each seed's accuracy."""
+    each = {row["precision"]: row["each"] for row in results("gpu_precision")["rows"]}
+    found = {}
+    for name in ("bf16", "tf32"):
+        gaps = [100 * (a - b) for a, b in zip(each[name], each["float32"], strict=True)]
+        error = stdev(gaps) / sqrt(len(gaps))
+        t, reach = mean(gaps) / error, error * student.ppf(0.975, len(gaps) - 1)
+        p = 2 * student.sf(abs(t), len(gaps) - 1)
+        found[name] = t, p
+        ends = f"{mean(gaps) - reach:+.2f} to {mean(gaps) + reach:+.2f}"
+        line = f"| {mean(gaps):+.2f} | {ends} | {t:+.2f} | {p:.2f} |".replace("-", "−")
+        assert line in population_words()
+        assert f"{-mean(gaps):.2f}" == "0.04"
+        assert f"{reach - mean(gaps):.2f}" == "0.17"
+        assert f"{reach + mean(gaps):.1f}" == "0.1"
+    (t, p), (t2, p2) = found["bf16"], found["tf32"]
+    words = f"t(4) = {t:.2f} and {t2:.2f}, p = {p:.2f} and {p2:.2f}".replace("-", "−")
+    assert words in population_words()
+    assert min(p, p2) > 0.05
+
+
+def test_the_goals_are_judged_by_the_files() -> None:
+    convnet = min(results("gpu_convnet")["rows"], key=lambda row: row["training_seconds"])
+    ratios = f"{convnet['training_ratio']:.1f} times in training alone"
+    assert f"met, {ratios} and {convnet['ratio']:.1f} times with evaluation" in population_words()
+    assert f"**missed, at {100 * convnet['product_share']:.0f} %**" in population_words()
+    mlp = next(row for row in results("gpu_population")["rows"] if row["members"] == 250)
+    assert mlp["ratio"] > 1000
+    assert mlp["seconds_per_epoch_and_model"] < 0.0018
+    assert f"would take {100 * mlp['copy_share']:.0f} % of a step" in population_words()
+    assert f"the step is {1 / mlp['copy_share']:.1f} times its floor" in population_words()
+    cpu = results("cpu_single")["seconds"]
+    faster = cpu["public-code style"] / cpu["amongst, same pass"]
+    assert f"twice as fast:* missed, at {faster:.1f} times" in population_words()
+
+
+def test_the_convnet_file_is_what_the_benchmark_works_out() -> None:
+    """Its derived columns, though it was made from printed rows."""
+    content, flop = results("gpu_convnet"), 50_000 * 4.466147328e9
+    public = next(row for row in content["rows"] if row["variant"] == "public")
+    for row in content["rows"]:
+        rate = flop / row["training_seconds"]
+        assert row["TFLOP_per_second"] == pytest.approx(rate / 1e12)
+        assert row["product_share"] == pytest.approx(rate / content["ceilings"][row["precision"]])
+        for key, ratio in (
+            ("training_seconds", "training_ratio"),
+            ("seconds_with_evaluation", "ratio"),
+        ):
+            assert row[ratio] == pytest.approx(public[key] / row[key])
 
 
 def test_a_cpu_file_may_be_there_or_not(tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +14,11 @@ from amongst.bench.estimate import dataset_facts
 from amongst.bench.points import CLASSICAL
 from amongst.bench.record import Record
 
-__all__ = ["Cost", "PublicStyle", "cost"]
+__all__ = ["Cost", "PublicStyle", "cost", "gpu_span"]
 
 MLP_ROWS, CONVNET_ROWS = 60_000, 50_000
+PAUSE = 1800.0
+"""Seconds without a record after which nobody was at work."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,7 @@ class PublicStyle:
         machine = mlp["machine"]
         return cls(
             _row(mlp, "public style")["seconds_per_epoch_and_model"],
-            _row(convnet, "public")["seconds_per_epoch"],
+            _row(convnet, "public")["seconds_with_evaluation"],
             f"{machine['device']}, torch {machine['torch']}, {machine['date']}",
         )
 
@@ -62,18 +66,21 @@ class Cost:
 
     Attributes
     ----------
-    trials, epochs : of networks, in all.
-    gpu, cpu : seconds by device, from the records.
-    classical : seconds of methods without a network.
-    public : seconds in the style of public code, multiplied out; NaN if it was not measured.
+    networks, epochs, seconds : trained on a GPU: how many, their epochs, wall time by the records.
+    public : seconds that these would take in the style of public code, multiplied out; NaN if it
+        was not measured.
+    cpu_networks, cpu_seconds : trained on a CPU.
+    classical, classical_seconds : methods without a network.
     """
 
-    trials: int
+    networks: int
     epochs: int
-    gpu: float
-    cpu: float
-    classical: float
+    seconds: float
     public: float
+    cpu_networks: int
+    cpu_seconds: float
+    classical: int
+    classical_seconds: float
 
 
 def cost(records: Iterable[Record], style: PublicStyle | None) -> Cost:
@@ -82,19 +89,42 @@ def cost(records: Iterable[Record], style: PublicStyle | None) -> Cost:
     >>> from amongst.bench import Trial
     >>> trial = Trial("mnist", "q=0.1", "rc", "mlp", 0, settings={"epochs": 10})
     >>> found = cost([Record(trial, seconds=2.0, device="NVIDIA H200")], PublicStyle(4.0, 7.0, ""))
-    >>> found.gpu, found.public
+    >>> found.seconds, found.public
     (2.0, 40.0)
     """
     found = list(records)
+    plain = [record for record in found if record.trial.method in CLASSICAL]
     neural = [record for record in found if record.trial.method not in CLASSICAL]
+    gpu = [record for record in neural if record.device != "cpu"]
+    cpu = [record for record in neural if record.device == "cpu"]
     return Cost(
-        trials=len(neural),
-        epochs=sum(int(r.trial.settings.get("epochs", 0)) for r in neural),
-        gpu=_seconds(r for r in neural if r.device != "cpu"),
-        cpu=_seconds(r for r in neural if r.device == "cpu"),
-        classical=_seconds(r for r in found if r.trial.method in CLASSICAL),
-        public=sum(map(style.seconds, neural)) if style else float("nan"),
+        networks=len(gpu),
+        epochs=sum(int(r.trial.settings.get("epochs", 0)) for r in gpu),
+        seconds=_seconds(gpu),
+        public=sum(map(style.seconds, gpu)) if style else float("nan"),
+        cpu_networks=len(cpu),
+        cpu_seconds=_seconds(cpu),
+        classical=len(plain),
+        classical_seconds=_seconds(plain),
     )
+
+
+def gpu_span(records: Iterable[Record]) -> tuple[float, float]:
+    """Seconds on a GPU by the records, and by the clock: from the first record to the last.
+
+    The clock stands still where no record came for half an hour. More seconds than the clock has
+    are of processes side by side.
+
+    >>> from amongst.bench import Trial
+    >>> trial = Trial("mnist", "q=0.1", "rc", "mlp", 0)
+    >>> times = [f"2026-01-01T{time}:00+00:00" for time in ("10:00", "10:10", "12:00", "12:01")]
+    >>> gpu_span([Record(trial, seconds=600.0, device="GPU", created=time) for time in times])
+    (2400.0, 660.0)
+    """
+    gpu = [r for r in records if r.device != "cpu" and r.created]
+    times = sorted(datetime.fromisoformat(record.created) for record in gpu)
+    steps = [(after - before).total_seconds() for before, after in pairwise(times)]
+    return _seconds(gpu), sum(step for step in steps if step < PAUSE)
 
 
 def _seconds(records: Iterable[Record]) -> float:
