@@ -56,7 +56,7 @@ def train_population(
 ) -> PopulationResult:
     """Train many models at once; each equals the same model trained alone by `train`.
 
-    Members may differ in everything but the shape of the network: method, ψ, β, α, optimiser,
+    Members may differ in everything but the shape of the network: method, ψ, β, α, fade, optimiser,
     learning rate, weight decay, momentum, schedule, seeds, candidate sets and rows. Those with one
     number of rows, batch size, number of epochs and precision train in lockstep.
 
