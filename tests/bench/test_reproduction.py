@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,12 +21,14 @@ from amongst.bench.plans import Cell, Plan, Request, make_plan
 from amongst.bench.report import read_report
 from amongst.bench.reproduction import (
     Reproduction,
+    figure,
     reproduction_html,
     reproduction_markdown,
 )
-from amongst.bench.reproduction_cost import PublicStyle
+from amongst.bench.reproduction_cost import PublicStyle, cost
 from amongst.bench.reproduction_found import TABLES
 from amongst.bench.reproduction_margins import contests
+from amongst.bench.reproduction_rounds import short_rounds
 from amongst.bench.reproduction_runs import Run, find_runs
 from amongst.bench.reproduction_sheet import BELOW, MISSING, REPRODUCED, make_sheet
 from amongst.bench.runner import run_plan
@@ -238,24 +240,12 @@ def test_every_cell_of_the_paper_is_on_a_sheet_with_a_number_or_a_reason(small: 
     assert "To fill: `amongst reproduce table2" in " ".join(text.split())
 
 
-def test_grids_come_before_published_settings(synthetic: Maker) -> None:
-    narrow = {"datasets": ("mnist",), "conditions": ("q=0.1",), "methods": ("rc",)}
-    asked = [Request("table1", **narrow), Request("table1", **narrow, search="grid", seeds=1)]  # type: ignore[arg-type]
-    records = [r for i, a in enumerate(asked) for r in synthetic(make_plan(a), seed=i, epochs=5)]
-    runs = find_runs([a.to_dict() for a in asked], list({r.key: r for r in records}.values()))
-    (shown,) = make_sheet("table1", runs).filled
-    assert shown.run is not None
-    assert shown.run.request.search == "grid"
-    assert shown.oracle is None, "these records hold nothing that the oracle could read"
-    assert sum(len(run.records) for run in runs) == len({r.key for r in records})
-
-
-def in_rounds(request: Request, most: int = 10_000) -> list[Record]:
-    """Made-up records of a search in rounds, as a runner would leave them after so many trials."""
+def in_rounds(request: Request, make: Callable[[Trial], Record] | None = None) -> list[Record]:
+    """Made-up records of a search in rounds, in the order in which a runner makes them."""
     plan, records = make_plan(request), list[Record]()
     while missing := next_round(advance(plan, records), {record.key for record in records}):
-        records += [made_up(trial) for trial in missing.values()]
-    return records[:most]
+        records += [(make or made_up)(trial) for trial in missing.values()]
+    return records
 
 
 def made_up(trial: Trial) -> Record:
@@ -279,17 +269,101 @@ def test_a_search_in_rounds_is_shown_with_both_choices() -> None:
     assert len(runs[0].records) == len(in_rounds(ROUNDS))
 
 
-def test_what_is_unfinished_is_marked_and_gives_way_to_a_finished_run() -> None:
-    part = in_rounds(ROUNDS, most=-1)
-    runs = find_runs([ROUNDS.to_dict()], part)
-    (shown,) = make_sheet("table1", runs).filled
-    assert shown.unfinished
-    whole = replace(ROUNDS, screen=None, search_seeds=None, seeds=1)
-    more = [made_up(trial) for trial in make_plan(whole).trials]
-    records = list({r.key: r for r in part + more}.values())
-    both = find_runs([ROUNDS.to_dict(), whole.to_dict()], records)
-    (shown,) = make_sheet("table1", both).filled
-    assert shown.run is both[1]
+KINDS_ASKED = {
+    "grid": replace(ROUNDS, screen=None),
+    "published": replace(ROUNDS, screen=None, search_seeds=None, search="published"),
+    "short grid": ROUNDS,
+    "none": replace(ROUNDS, screen=None, search_seeds=None, search="none"),
+    "equal": replace(ROUNDS, screen=None, search="equal"),
+}
+
+
+def runs_of(kinds: Iterable[str], *, leave: Iterable[str] = ()) -> list[Run]:
+    """The runs of these kinds; those named in `leave` lack their last trial."""
+    asked = [KINDS_ASKED[kind] for kind in kinds]
+    found = [in_rounds(request) for request in asked]
+    kept = [f[:-1] if kind in leave else f for kind, f in zip(kinds, found, strict=True)]
+    records = list({r.key: r for f in kept for r in f}.values())
+    return find_runs([request.to_dict() for request in asked], records)
+
+
+def test_runs_fill_a_table_in_this_order() -> None:
+    """Whole grid, published settings, grid cut by a short round, defaults, one grid for all."""
+    kinds = list(KINDS_ASKED)
+    for i, kind in enumerate(kinds):
+        runs = runs_of(list(reversed(kinds[i:])))
+        (shown,) = make_sheet("table1", runs).filled
+        assert shown.run is not None
+        assert shown.run.kind == kind
+        assert not shown.unfinished
+        assert shown.run in runs
+
+
+def test_a_finished_cell_comes_before_an_unfinished_one_whatever_the_search() -> None:
+    (shown,) = make_sheet("table1", runs_of(["grid", "equal"], leave=["grid"])).filled
+    assert shown.run is not None
+    assert shown.run.kind == "equal"
+    (shown,) = make_sheet("table1", runs_of(["grid", "equal"], leave=["grid", "equal"])).filled
+    assert shown.run is not None
+    assert (shown.run.kind, shown.unfinished) == ("grid", True)
+
+
+def test_fewer_seeds_than_the_paper_has_are_an_unfinished_cell(tmp_path: Path) -> None:
+    """A later run of one seed, in another precision, is shown where there is nothing else."""
+    one = replace(KINDS_ASKED["published"], seeds=1)
+    (shown,) = make_sheet("table1", find_runs([one.to_dict()], in_rounds(one))).filled
+    assert (shown.entry.n, shown.entry.planned, shown.unfinished) == (1, 5, True)
+    five = replace(one, seeds=None, precision="bf16")
+    records = in_rounds(one) + in_rounds(five)
+    (shown,) = make_sheet("table1", find_runs([one.to_dict(), five.to_dict()], records)).filled
+    assert (shown.entry.n, shown.entry.planned, shown.unfinished) == (5, 5, False)
+    pack([fill(tmp_path / "one.sqlite", one, in_rounds(one))], tmp_path / "e")
+    text = " ".join(reproduction_markdown(Reproduction.read(tmp_path / "e")).split())
+    assert re.search(r"\*\*\d\d\.\d\d 1/5\*\* . ‡ …<br>paper", text)
+    assert "1 of our numbers are of fewer repeats" in text
+    assert "| 1 of 5 | 0 + 1 unfinished |" in text
+
+
+def test_more_seeds_than_the_paper_has_are_all_shown() -> None:
+    seven = replace(KINDS_ASKED["published"], seeds=7)
+    (shown,) = make_sheet("table1", find_runs([seven.to_dict()], in_rounds(seven))).filled
+    assert (shown.entry.n, shown.entry.planned, shown.unfinished) == (7, 7, False)
+
+
+def against_decay(trial: Trial) -> Record:
+    """Covering likes weight decay after 250 epochs and dislikes it after 25; so does accuracy."""
+    decay, lr = float(trial.settings["weight_decay"]), float(trial.settings["lr"])
+    sign = 1 if trial.settings["epochs"] == 250 else -1
+    value = 0.9 + sign * min(decay, 1e-3) + lr / 1e4 + int(trial.key[:4], 16) / 16**8
+    names = ("covering_val_last10", "accuracy_val_last10", "accuracy_last10")
+    return Record(trial, dict.fromkeys(names, value))
+
+
+def test_short_rounds_are_told_from_the_records() -> None:
+    lw = {"methods": ("lw-sigmoid",), "conditions": ("q=0.1", "q=0.3")}
+    asked = [
+        replace(ROUNDS, **lw, keep=0.1),
+        replace(ROUNDS, **lw, screen=None, datasets=("kmnist",)),
+        replace(KINDS_ASKED["published"], **lw),
+    ]
+    records = [record for request in asked for record in in_rounds(request, make=against_decay)]
+    runs = find_runs([request.to_dict() for request in asked], records)
+    found = []
+    for condition in lw["conditions"]:
+        short = [r for r in records if r.trial.settings["epochs"] == 25]
+        here = [r for r in short if r.trial.condition == condition]
+        values = np.array([r.metrics["covering_val_last10"] for r in here])
+        ranks = np.argsort(np.argsort(-values)) + 1
+        pairs = zip(ranks, (r.trial.settings for r in here), strict=True)
+        found += [i for i, s in pairs if s["weight_decay"] == 1e-3 and s["lr"] in (0.05, 0.1)]
+    assert len(found) == 8
+    text = short_rounds(runs, records)
+    assert f"median rank {np.median(found):g} of 50 by covering rate (2 cells)" in text
+    assert "only the best 10 % went on" in text
+    assert re.search(r"After 250 epochs their median rank is [\d.]+ of 50", text)
+    assert "(2 cells: Kuzushiji-MNIST, q=0.1; Kuzushiji-MNIST, q=0.3)" in text
+    assert "on the 2 finished cells of LW that have both: +0.10 points" in text
+    assert not short_rounds(runs[1:], records)
 
 
 def test_a_run_shows_the_cells_that_were_asked_for_and_no_others() -> None:
@@ -330,7 +404,44 @@ def test_public_style_is_multiplied_out() -> None:
     assert style.seconds(record) == pytest.approx(0.9 * 250 * style.mlp)
 
 
+def test_a_cpu_is_not_held_against_the_public_code_on_a_gpu() -> None:
+    style = PublicStyle(mlp=4.0, convnet=7.0, machine="")
+    trial = Trial("kmnist", "q=0.1", "cc", "mlp", 0, settings={"epochs": 10})
+    ipal = Trial("lost", "real", "ipal", "-", 0, 0)
+    on = {trial: ("NVIDIA H200", 2.0), replace(trial, seed=1): ("cpu", 30.0), ipal: ("cpu", 5.0)}
+    found = cost([Record(t, device=d, seconds=s) for t, (d, s) in on.items()], style)
+    assert (found.networks, found.seconds, found.public) == (1, 2.0, 40.0)
+    assert (found.cpu_networks, found.cpu_seconds) == (1, 30.0)
+    assert (found.classical, found.classical_seconds) == (1, 5.0)
+
+
 # ---- pages
+
+
+def test_cells_below_are_counted_above_and_listed_below(small: Path) -> None:
+    found = Reproduction.read(small)
+    text = reproduction_markdown(found)
+    below = [c for sheet in found.tables for c in sheet.cells.values() if c.verdict == BELOW]
+    assert below
+    counted = re.findall(r"^\| below; .* \| (\d+) \|$", text, re.MULTILINE)
+    assert sum(map(int, counted)) == len(below)
+    folded = text.partition("<details>")[2].partition("</details>")[0]
+    assert folded.count("\n| Table ") == len(below)
+    assert f"<summary>{len(below)} cells" in folded
+    assert "settings not searched: none published, the default of this package" in folded
+
+
+def test_figures_have_all_four_panels_and_an_empty_one_says_why(small: Path) -> None:
+    found = Reproduction.read(small)
+    panels = {panel.title: panel for panel in figure(found, "figure1").panels}
+    assert list(panels) == ["MNIST, q=0.1", "Fashion-MNIST, q=0.3", "CIFAR-10, q=0.3",
+                            "Kuzushiji-MNIST, q=0.5"]  # fmt: skip
+    assert [bool(panel.note) for panel in panels.values()] == [False, True, True, False]
+    assert re.fullmatch(r"not run yet; about [\d.]+ h on one GPU, by estimate",
+                        panels["CIFAR-10, q=0.3"].note)  # fmt: skip
+    text = reproduction_markdown(found)
+    assert "| CIFAR-10, q=0.3, ConvNet | LW-Sigmoid | not run (" in text
+    assert "CIFAR-10, q=0.3" in reproduction_html(found).partition('"figures":')[2]
 
 
 def test_pages_are_written_by_the_command(small: Path, tmp_path: Path) -> None:

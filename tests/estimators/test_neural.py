@@ -228,10 +228,17 @@ def test_constant_features_and_large_values(easy: Any) -> None:
     assert LWClassifier(epochs=30, random_state=0).fit(wide, sets).score(wide, y) > 0.8
 
 
+@pytest.mark.parametrize(("n", "size"), [(40, 16), (1000, 31), (8191, 255), (60_000, 256)])
+def test_few_rows_get_small_batches(n: int, size: int) -> None:
+    assert LWClassifier()._settings(n).batch_size == size
+    assert LWClassifier(batch_size=100)._settings(n).batch_size == 100
+
+
 def test_a_large_offset_costs_no_digits(easy: Any) -> None:
     X, _, sets = easy
-    near = LWClassifier(epochs=5, random_state=0).fit(X, sets).decision_function(X)
-    far = LWClassifier(epochs=5, random_state=0).fit(X + 1e9, sets).decision_function(X + 1e9)
+    model = LWClassifier(epochs=5, batch_size=256, random_state=0)
+    near = model.fit(X, sets).decision_function(X)
+    far = model.fit(X + 1e9, sets).decision_function(X + 1e9)
     np.testing.assert_allclose(near, far, atol=1e-3)
 
 

@@ -28,7 +28,7 @@ def test_the_page_is_what_the_report_writes(
 
 
 def test_the_shipped_default_was_measured() -> None:
-    settings = LWClassifier()._settings()
+    settings = LWClassifier()._settings(60_000)
     table = pd.read_csv(ROOT / "results" / "defaults.csv")
     rows = table[(table["stage"] == "default") & (table["method"] == "auto-fading")]
     rows = rows[(rows["lr"] == settings.lr) & (rows["weight_decay"] == settings.weight_decay)]
@@ -43,7 +43,7 @@ def test_the_default_is_the_way_that_held_out_rows_chose() -> None:
     table = pd.read_csv(ROOT / "results" / "fading.csv")
     assert set(table["dataset"]) == {"mnist", "fashion_mnist"}
     best = table.groupby(["lr", "strength", "fade"])["val"].mean().idxmax()
-    assert best == (LWClassifier()._settings().lr, AUTO.scale, 1.0)
+    assert best == (LWClassifier()._settings(60_000).lr, AUTO.scale, 1.0)
 
 
 def test_what_the_page_says_of_the_table_is_so() -> None:

@@ -66,7 +66,9 @@ def search(
     psi: Annotated[str, typer.Option(help="LW's binary loss.")] = "cross_entropy",
     model: Annotated[str, typer.Option(help="mlp or linear.")] = "mlp",
     epochs: Annotated[int, typer.Option(help="Passes over the rows.")] = 100,
-    batch_size: Annotated[int, typer.Option(help="Rows a step.")] = 256,
+    batch_size: Annotated[
+        int | None, typer.Option(help="Rows a step; fewer on few rows unless told.")
+    ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     out: Annotated[
@@ -80,7 +82,8 @@ def search(
         if path is not None:
             _check_folder(path)
     read = _read(file, candidates, None, ignore, index, separator)
-    params: dict[str, Any] = {"model": model, "epochs": epochs, "batch_size": batch_size}
+    params: dict[str, Any] = {"model": model, "epochs": epochs}
+    params["batch_size"] = "auto" if batch_size is None else batch_size
     params |= {"device": device} | ({"psi": psi} if method is MethodName.lw else {})
     shared = {
         "criterion": criterion.value,

@@ -85,7 +85,9 @@ def fit(
     ] = "auto",
     model: Annotated[str, typer.Option(help="mlp or linear.")] = "mlp",
     epochs: Annotated[int, typer.Option(help="Passes over the rows.")] = 100,
-    batch_size: Annotated[int, typer.Option(help="Rows a step.")] = 256,
+    batch_size: Annotated[
+        int | None, typer.Option(help="Rows a step; fewer on few rows unless told.")
+    ] = None,
     lr: Annotated[float | None, typer.Option(help="Learning rate.")] = None,
     weight_decay: Annotated[float | None, typer.Option(help="L2 regularisation.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
@@ -102,7 +104,7 @@ def fit(
     params: dict[str, Any] = {
         "model": model,
         "epochs": epochs,
-        "batch_size": batch_size,
+        "batch_size": "auto" if batch_size is None else batch_size,
         "lr": lr,
         "weight_decay": weight_decay,
         "device": device,

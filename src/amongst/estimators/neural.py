@@ -41,6 +41,9 @@ from amongst.rng import Seed, as_seed
 
 __all__ = ["NeuralClassifier"]
 
+SMALLEST_BATCH, LARGEST_BATCH, STEPS = 16, 256, 32
+"""What ``batch_size="auto"`` keeps to: its limits, and the least number of steps in an epoch."""
+
 
 class NeuralClassifier(PartialLabelClassifier):
     """A network trained on candidate sets; subclasses name the method.
@@ -49,7 +52,9 @@ class NeuralClassifier(PartialLabelClassifier):
     ----------
     model : ``"mlp"``, ``"linear"``, ``"convnet"`` (X of shape (n, C, H, W)), a callable
         ``(in_shape, n_classes) -> nn.Module``, or a module that maps a batch to (B, K) scores.
-    epochs, batch_size : passes over the rows, and rows a step.
+    epochs : passes over the rows.
+    batch_size : rows a step; ``"auto"`` takes 256, or fewer where that leaves an epoch fewer than
+        32 steps (at least 16).
     lr, weight_decay : of the optimiser; None for the method's own.
     optimizer : ``"sgd"`` (momentum 0.9) or ``"adam"``; None for the method's own.
     schedule : ``"cosine"``, ``"exponential"``, ``"halving"``, ``"proden"`` or ``"constant"``; None
@@ -81,7 +86,7 @@ class NeuralClassifier(PartialLabelClassifier):
         *,
         model: ModelSpec = "mlp",
         epochs: int = 100,
-        batch_size: int = 256,
+        batch_size: int | str = "auto",
         lr: float | None = None,
         weight_decay: float | None = None,
         optimizer: str | None = None,
@@ -122,7 +127,7 @@ class NeuralClassifier(PartialLabelClassifier):
         """The method with this estimator's hyper-parameters, for these candidate sets."""
 
     def _fit(self, X: npt.NDArray[Any], sets: CandidateSets) -> None:
-        settings, method = self._settings(), self._method(sets)
+        settings, method = self._settings(len(sets)), self._method(sets)
         self.settings_ = settings
         self.shift_, self.scale_ = self._fit_scaling(X)
         if check_integer("n_init", self.n_init, low=1) > 1:
@@ -176,11 +181,11 @@ class NeuralClassifier(PartialLabelClassifier):
             stacklevel=4,
         )
 
-    def _settings(self) -> Settings:
+    def _settings(self, n_rows: int) -> Settings:
         own = type(self).method
         return Settings(
             epochs=self.epochs,
-            batch_size=self.batch_size,
+            batch_size=_batch_size(self.batch_size, n_rows),
             lr=own.lr if self.lr is None else self.lr,
             weight_decay=own.weight_decay if self.weight_decay is None else self.weight_decay,
             optimizer=self.optimizer or own.optimizer,  # type: ignore[arg-type]
@@ -262,3 +267,10 @@ def _in_precision(data: TrainingData, settings: Settings) -> TrainingData:
     if settings.precision != "float64":
         return data
     return TrainingData(data.features.to(data.features.device, torch.float64), data.inside)
+
+
+def _batch_size(given: int | str, n_rows: int) -> int:
+    """On few rows small batches generalise far better; on many, large ones are faster."""
+    if given != "auto":
+        return check_integer("batch_size", given, low=1)
+    return min(LARGEST_BATCH, max(SMALLEST_BATCH, n_rows // STEPS))

@@ -183,7 +183,7 @@ def _together(estimators: Sequence[NeuralClassifier], task: _Task) -> list[Train
     inside = torch.from_numpy(task.sets.to_mask())
     rows = torch.from_numpy(task.rows)
     seen = task.sets[task.rows]
-    members = [Member(e._method(seen), inside, e._settings(), rows) for e in estimators]
+    members = [Member(e._method(seen), inside, e._settings(len(seen)), rows) for e in estimators]
     title, shown = f"{type(first).__name__} × {len(members)}", bool(first.verbose)
     try:
         with population_bar(title, "covering", shown) as move:
@@ -223,7 +223,7 @@ def _listener(
 
 def _alone(which: int, estimator: NeuralClassifier, task: _Task) -> Trained:
     seen = task.sets[task.rows]
-    settings, method = estimator._settings(), estimator._method(seen)
+    settings, method = estimator._settings(len(seen)), estimator._method(seen)
     shift, scale = estimator._fit_scaling(task.X[task.rows])
     dtype = torch.float64 if settings.precision == "float64" else torch.float32
     features = Features.of(task.X[task.rows], shift, scale).to("cpu", dtype)

@@ -59,7 +59,7 @@ class LWClassifierCV(Search):
         engine: str = "auto",
         model: ModelSpec = "mlp",
         epochs: int = 100,
-        batch_size: int = 256,
+        batch_size: int | str = "auto",
         optimizer: str | None = None,
         schedule: str | None = None,
         protocol: str = "default",
