@@ -340,16 +340,17 @@ def against_decay(trial: Trial) -> Record:
 
 
 def test_short_rounds_are_told_from_the_records() -> None:
-    lw = {"methods": ("lw-sigmoid",), "conditions": ("q=0.1", "q=0.3")}
+    conditions = ("q=0.1", "q=0.3")
+    both = replace(ROUNDS, methods=("lw-sigmoid",), conditions=conditions)
     asked = [
-        replace(ROUNDS, **lw, keep=0.1),
-        replace(ROUNDS, **lw, screen=None, datasets=("kmnist",)),
-        replace(KINDS_ASKED["published"], **lw),
+        replace(both, keep=0.1),
+        replace(both, screen=None, datasets=("kmnist",)),
+        replace(both, screen=None, search_seeds=None, search="published"),
     ]
     records = [record for request in asked for record in in_rounds(request, make=against_decay)]
     runs = find_runs([request.to_dict() for request in asked], records)
-    found = []
-    for condition in lw["conditions"]:
+    found = list[int]()
+    for condition in conditions:
         short = [r for r in records if r.trial.settings["epochs"] == 25]
         here = [r for r in short if r.trial.condition == condition]
         values = np.array([r.metrics["covering_val_last10"] for r in here])
@@ -437,7 +438,7 @@ def test_figures_have_all_four_panels_and_an_empty_one_says_why(small: Path) -> 
     assert list(panels) == ["MNIST, q=0.1", "Fashion-MNIST, q=0.3", "CIFAR-10, q=0.3",
                             "Kuzushiji-MNIST, q=0.5"]  # fmt: skip
     assert [bool(panel.note) for panel in panels.values()] == [False, True, True, False]
-    assert re.fullmatch(r"not run yet; about [\d.]+ h on one GPU, by estimate",
+    assert re.fullmatch(r"not run yet; about [\d.]+ min on one GPU, by estimate",
                         panels["CIFAR-10, q=0.3"].note)  # fmt: skip
     text = reproduction_markdown(found)
     assert "| CIFAR-10, q=0.3, ConvNet | LW-Sigmoid | not run (" in text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,8 @@ __all__ = ["Figure", "Panel", "Series", "curve_figure", "draw", "report_figures"
 Floats = tuple[float, ...]
 _MARKERS = "os^DvP*X"
 _COLOURS = ("#0b6fb4", "#c8500a", "#0a7f62", "#a9418d", "#8a6a00", "#3b3f8f", "#b3243b", "#5c6670")
+NOT_RUN = "not run"
+PAPER = {"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.4}
 _PERCENT = ("accuracy", "covering", "approximated")
 
 
@@ -37,10 +40,11 @@ class Series:
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes."""
+    """One pair of axes; `note` stands in it where it has nothing to show."""
 
     title: str
     series: tuple[Series, ...]
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,8 @@ class Figure:
     panels : see `Panel`.
     categories : names of x = 0, 1, …, where x is not a number; else empty.
     joined : whether a line joins the points.
+    limits : of the vertical axis, the same in all panels; None to fit each.
+    written : whether the means are written beside their points.
     """
 
     title: str
@@ -61,6 +67,8 @@ class Figure:
     panels: tuple[Panel, ...]
     categories: tuple[str, ...] = ()
     joined: bool = True
+    limits: tuple[float, float] | None = None
+    written: bool = False
 
 
 def variant_figure(table: Table) -> Figure:
@@ -77,7 +85,7 @@ def variant_figure(table: Table) -> Figure:
     single = len(heads) == 1 and all(column.count("=") == 1 for column in columns)
     names = tuple(column.partition("=")[2] for column in columns) if single else columns
     panels = [
-        Panel(group, tuple(_over_variants(table, row.places) for row in rows))
+        _panel(group, tuple(_over_variants(table, row.places) for row in rows))
         for group, rows in table.layout.groups.items()
     ]
     xlabel = heads.pop() if single else "weights of the two parts"
@@ -152,6 +160,11 @@ def report_figures(
     ]
 
 
+def _panel(title: str, lines: tuple[Series, ...]) -> Panel:
+    """One without any point says so."""
+    return Panel(title, lines, "" if np.isfinite([line.mean for line in lines]).any() else NOT_RUN)
+
+
 def _over_variants(table: Table, places: Sequence[Place | None]) -> Series:
     entries = [table.at(place) for place in places]
     label = next(method_title(entry.place.method) for entry in entries if entry)
@@ -187,25 +200,50 @@ def _styles(figure: Figure) -> Mapping[str, dict[str, Any]]:
 
 
 def _draw_panel(axis: Any, figure: Figure, panel: Panel) -> None:
-    styles = _styles(figure)
-    for line in panel.series:
-        style, x = styles[line.label], np.array(line.x)
-        mean, low, high = map(np.array, (line.mean, line.low, line.high))
-        if figure.categories:
-            join = "-" if figure.joined else "none"
-            axis.errorbar(
-                x, mean, [mean - low, high - mean], ls=join, capsize=3, label=line.label, **style
-            )
-        else:
-            axis.plot(x, mean, color=style["color"], lw=1.4, label=line.label)
-            axis.fill_between(x, low, high, color=style["color"], alpha=0.15, lw=0)
+    axis.set(title=_literal(panel.title), xlabel=figure.xlabel, ylabel=figure.ylabel)
     if figure.categories:
         axis.set_xticks(range(len(figure.categories)), figure.categories)
         axis.tick_params("x", rotation=0 if figure.joined else 35)
-    else:
+        axis.set_xlim(-0.5, len(figure.categories) - 0.5)
+    if figure.limits:
+        axis.set_ylim(*figure.limits)
+    if panel.note:
+        _say(axis, panel.note)
+        return
+    for line in panel.series:
+        _draw_line(axis, figure, line)
+    if not figure.categories:
         axis.set_ylim(*_settled(panel))
-    axis.set(title=_literal(panel.title), xlabel=figure.xlabel, ylabel=figure.ylabel)
     axis.grid(alpha=0.3)
+
+
+def _draw_line(axis: Any, figure: Figure, line: Series) -> None:
+    style, x = _styles(figure)[line.label], np.array(line.x)
+    mean, low, high = map(np.array, (line.mean, line.low, line.high))
+    if figure.categories:
+        join = "-" if figure.joined else "none"
+        axis.errorbar(
+            x, mean, [mean - low, high - mean], ls=join, capsize=3, label=line.label, **style
+        )
+    else:
+        axis.plot(x, mean, color=style["color"], lw=1.4, label=line.label)
+        axis.fill_between(x, low, high, color=style["color"], alpha=0.15, lw=0)
+    if figure.written:
+        for at, top, value in zip(x, high, mean, strict=True):
+            if np.isfinite(value):
+                place = {"ha": "center", "va": "bottom", "fontsize": 7.5, "bbox": PAPER}
+                axis.annotate(
+                    f"{value:.2f}", (at, top), (0, 4), textcoords="offset points", **place
+                )
+
+
+def _say(axis: Any, note: str) -> None:
+    """An empty panel that says why it is."""
+    axis.set_yticks([])
+    axis.set_facecolor("#f4f4f4")
+    text = "\n".join(part for line in note.splitlines() for part in textwrap.wrap(line, 44) or [""])
+    place = {"ha": "center", "va": "center", "fontsize": 9, "color": "#555555"}
+    axis.text(0.5, 0.5, _literal(text), transform=axis.transAxes, **place)
 
 
 def _settled(panel: Panel) -> tuple[float, float]:

@@ -261,6 +261,7 @@ def _figure(name: str, figure: Figure) -> dict[str, Any]:
         "panels": [
             {
                 "title": panel.title,
+                "note": panel.note,
                 "series": [
                     {
                         "label": line.label,

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from math import isfinite
 from pathlib import Path
 
 import amongst
 from amongst.archive import write_atomically
-from amongst.bench.figures import Figure, draw, variant_figure
+from amongst.bench.figures import Figure, Panel, draw, variant_figure
+from amongst.bench.layout import short_labels
 from amongst.bench.page import assemble
 from amongst.bench.payload import payload
 from amongst.bench.reproduction_found import FIGURES, Reproduction, run_title
+from amongst.bench.reproduction_gaps import find_gaps
 from amongst.bench.reproduction_page import picture, reproduction_markdown
+from amongst.bench.reproduction_runs import Run
 from amongst.bench.summary import overview
+from amongst.bench.tables import Entry, Table
 
 __all__ = ["Reproduction", "reproduction_html", "reproduction_markdown", "write_pages"]
 
 PAGE = "reproduction"
+PERCENT = (0.0, 108.0)
 
 
 def write_pages(folder: str | Path, docs: str | Path) -> list[Path]:
@@ -40,31 +45,46 @@ def write_pages(folder: str | Path, docs: str | Path) -> list[Path]:
 
 
 def figure(found: Reproduction, plan: str) -> Figure:
-    """The data of a figure, without panels that have no point."""
+    """The data of a figure with all its panels; one without a point says why it has none."""
     sheet = found.sheets[plan]
     table = next(run.table for run in found.runs if run.request.plan == plan)
     entries = {place: shown.entry for place, shown in sheet.cells.items()}
     whole = variant_figure(replace(table, layout=sheet.layout, entries=entries))
-    panels = [p for p in whole.panels if any(isfinite(m) for line in p.series for m in line.mean)]
-    return replace(whole, panels=tuple(panels))
+    gaps = find_gaps(sheet, found.runs, found.reasons, found.evidence.records)
+    reasons = {place.where: gap.reason for gap in gaps for place in gap.places}
+    panels = tuple(_noted(panel, reasons) for panel in whole.panels)
+    return replace(whole, panels=panels, limits=PERCENT, written=True)
+
+
+def _noted(panel: Panel, reasons: Mapping[str, str]) -> Panel:
+    reason = reasons.get(panel.title, "").replace("`", "")
+    told = reason if reason.startswith(panel.note) else f"{panel.note}\n{reason}"
+    return replace(panel, note=told) if panel.note else panel
 
 
 def reproduction_html(found: Reproduction) -> str:
     """One page that opens offline: a table for each run, and every trial that a table reports."""
     records = found.evidence.records
-    tables = [
-        replace(run.table, plan=replace(run.plan, title=run_title(run)))
-        for run in found.runs
-        if run.table.filled
-    ]
+    tables = [_titled(run, found) for run in found.runs if run.table.filled]
     reported = {key for table in tables for entry in table.filled for key in entry.keys}
     listed = [record for record in records if record.key in reported]
     return assemble(
         "The paper, run again",
         f"{len(records):,} trials in {found.folder}, of which the {len(listed):,} behind these "
-        f"tables are listed here; the last of {max(record.created for record in records)[:10]}.",
+        f"tables are listed here; the last of {max(record.created for record in records)[:10]}. "
+        f"Findings, and why cells are missing or below the paper: {PAGE}.md beside this page.",
         overview(records, tables),
         tables,
         payload(listed, tables),
         f"Made by amongst {amongst.__version__}.",
     )
+
+
+def _titled(run: Run, found: Reproduction) -> Table:
+    """The table of a run under its own name; a figure has all its panels."""
+    table = replace(run.table, plan=replace(run.plan, title=run_title(run)))
+    if run.request.plan not in FIGURES:
+        return table
+    layout = found.sheets[run.request.plan].layout
+    bare = {place: Entry(place, label) for place, label in short_labels(layout.places).items()}
+    return replace(table, layout=layout, entries=bare | dict(table.entries))

@@ -3,46 +3,48 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from amongst.bench.layout import row_label
 from amongst.bench.paper import method_title
 from amongst.bench.record import Record
 from amongst.bench.render import number, signed
+from amongst.bench.reproduction_found import TABLES, Reproduction
 from amongst.bench.reproduction_margins import Contest, Margin, tally
+from amongst.bench.reproduction_rounds import short_rounds
 from amongst.bench.reproduction_sheet import (
     BELOW,
     MISSING,
     REPRODUCED,
-    Reasons,
     Sheet,
     Shown,
     reaches,
 )
-from amongst.bench.reproduction_text import figure_text, listed, pipe_table
+from amongst.bench.reproduction_text import listed, pipe_table
 from amongst.bench.tables import Entry
 
-__all__ = ["UNEQUAL", "WAYS", "automatic", "below_table", "counts_table", "findings", "peaks"]
+__all__ = ["UNEQUAL", "WAYS", "automatic", "counts_table", "findings", "margins_table", "peaks"]
 
 WAYS = {
     "grid": "each method's own grid, chosen without true labels",
     "oracle": "the same, chosen by the oracle",
+    "short grid": "the grids cut by a short round, chosen without true labels",
     "equal": "one grid and optimiser for all",
 }
 UNEQUAL = {"published": "not tuned alike: published settings, else defaults"}
+SEARCHED = {"grid": "whole grids", "short grid": "grids cut by a short round"}
 
 
-def findings(
-    sheets: Sequence[Sheet], contests: Sequence[Contest], records: Sequence[Record]
-) -> list[str]:
+def findings(found: Reproduction) -> list[str]:
     """Sentences; those that the evidence cannot carry yet are left out."""
-    shown = [cell for sheet in sheets for cell in sheet.cells.values()]
-    found = [_counts(shown), _by_method(shown), _oracle(shown)]
-    found += [_remaining(contests, way) for way in WAYS]
-    found += [_wins(contests, way) for way in ("grid", "equal")]
-    return [text for text in [*found, _diverged(records)] if text]
+    shown = [cell for sheet in found.tables for cell in sheet.cells.values()]
+    contests, records = found.contests, found.evidence.records
+    said = [_counts(shown), _by_method(shown), short_rounds(found.runs, records)]
+    said += [_oracle(found, kind) for kind in SEARCHED]
+    said += [_wins(contests, way) for way in ("grid", "equal")]
+    said += [_leverage(found.sheets["figure1"]), _ablation(found.sheets["figure2"])]
+    return [text for text in [*said, _diverged(records)] if text]
 
 
 def counts_table(sheets: Sequence[Sheet], titles: Mapping[str, str]) -> str:
@@ -57,44 +59,24 @@ def counts_table(sheets: Sequence[Sheet], titles: Mapping[str, str]) -> str:
     return pipe_table(head, rows)
 
 
-def below_table(sheets: Iterable[Sheet], titles: Mapping[str, str], reasons: Reasons) -> str:
-    """Every cell that is not reproduced, the worst first; empty if there is none."""
-    found = [(shown, sheet) for sheet in sheets for shown in sheet.filled if shown.verdict == BELOW]
-    found.sort(key=lambda pair: pair[0].entry.difference)
-    head = ["table", "data", "method", "why", "ours", "oracle", "paper", "difference", "in stds"]
-    return (
-        pipe_table(head, [_below_row(*pair, titles, reasons) for pair in found], 4) if found else ""
-    )
+def margins_table(contests: Sequence[Contest]) -> str:
+    """LW's margins in the paper and here, by way of tuning; empty if there are none."""
+    head = ["tuned by", "comparisons", "paper, mean", "here, mean", "LW ahead, paper", "LW ahead, here",
+            "significantly ahead", "significantly behind"]  # fmt: skip
+    rows = [_margins_row(contests, way, words) for way, words in (WAYS | UNEQUAL).items()]
+    rows = [row for row in rows if row]
+    return pipe_table(head, rows) if rows else ""
 
 
-def _below_row(
-    shown: Shown, sheet: Sheet, titles: Mapping[str, str], reasons: Reasons
-) -> list[str]:
-    entry, paper = shown.entry, shown.entry.published
-    assert paper is not None
-    rule = reasons.of(BELOW, sheet.plan, entry.place)
-    return [
-        titles[sheet.plan].partition(":")[0],
-        entry.place.where,
-        row_label(entry.place),
-        str(rule.get("reason") or _why(shown)),
-        figure_text(entry),
-        figure_text(shown.oracle) if shown.oracle else "–",
-        f"{number(paper.mean)} ± {number(paper.std)}",
-        signed(entry.difference),
-        number(entry.difference / paper.std, 1) if paper.std else "–",
-    ]
-
-
-def _why(shown: Shown) -> str:
-    """What the numbers themselves tell."""
-    if shown.unfinished:
-        return "trials are still to run"
-    if shown.untuned:
-        return f"settings not searched ({shown.entry.note or 'as published'})"
-    if shown.oracle is not None and reaches(shown.oracle):
-        return "the choice of settings: the oracle's is within"
-    return "not the choice of settings: the oracle's is below, too" if shown.oracle else ""
+def _margins_row(contests: Sequence[Contest], way: str, words: str) -> list[str]:
+    both = [(c.paper, c.ours[way]) for c in contests if way in c.ours and c.ours[way].tested]
+    if not both:
+        return []
+    columns = [list(column) for column in zip(*both, strict=True)]
+    means = [signed(float(np.mean([m.value for m in column]))) for column in columns]
+    ahead = [str(sum(m.value > 0 for m in column)) for column in columns]
+    wins, _, losses = tally(columns[1])
+    return [words, str(len(both)), *means, *ahead, str(wins), str(losses)]
 
 
 def peaks(sheet: Sheet) -> str:
@@ -104,13 +86,19 @@ def peaks(sheet: Sheet) -> str:
     >>> peaks(make_sheet("figure1", []))
     ''
     """
+    best = _best(sheet).items()
+    parts = [f"{where}: {e.place.variant} ({number(e.mean)})" for where, e in best]
+    return f"Highest mean: {'; '.join(parts)}." if parts else ""
+
+
+def _best(sheet: Sheet) -> dict[str, Entry]:
+    """The highest of each panel."""
     best: dict[str, Entry] = {}
     for entry in (shown.entry for shown in sheet.filled):
         where = entry.place.where
         if where not in best or entry.mean > best[where].mean:
             best[where] = entry
-    parts = [f"{where}: {e.place.variant} ({number(e.mean)})" for where, e in best.items()]
-    return f"Highest mean: {'; '.join(parts)}." if parts else ""
+    return best
 
 
 def automatic(beyond: Sheet, table: Sheet) -> str:
@@ -140,7 +128,9 @@ def _counts(shown: Sequence[Shown]) -> str:
         f"standard deviations), {verdicts[BELOW]} are below."
     )
     missing = verdicts[MISSING]
-    return text + (f" {missing} have a stated reason instead." if missing else "")
+    few = sum(0 < cell.entry.n < cell.entry.planned for cell in shown)
+    text += f" {few} of our numbers are of fewer repeats than the paper's (marked)." if few else ""
+    return text + (f" {missing} cells have a stated reason instead." if missing else "")
 
 
 def _by_method(shown: Sequence[Shown]) -> str:
@@ -152,44 +142,31 @@ def _by_method(shown: Sequence[Shown]) -> str:
     return f"Reproduced by method: {listed(parts)}."
 
 
-def _oracle(shown: Sequence[Shown]) -> str:
-    both = [(c.entry, c.oracle) for c in shown if c.oracle and c.entry.n]
+def _oracle(found: Reproduction, kind: str) -> str:
+    """Choice without true labels against the oracle's, wherever a search is finished."""
+    cells = [c for plan in TABLES for c in found.of_kind(plan, kind).filled if not c.unfinished]
+    both = [(c.entry, c.oracle) for c in cells if c.oracle]
     if not both:
         return ""
     ours = float(np.mean([entry.mean for entry, _ in both]))
     theirs = float(np.mean([oracle.mean for _, oracle in both]))
-    below = [reaches(oracle) for entry, oracle in both if entry.published and not reaches(entry)]
+    below = [reaches(oracle) for entry, oracle in both if not reaches(entry)]
     text = (
         f"Settings chosen by covering rate, which needs no true label, reach {number(ours)} % on "
-        f"average over {len(both)} searched cells; the oracle's choice of the same trials reaches "
+        f"average over {len(both)} cells with {SEARCHED[kind]}; the oracle's choice there reaches "
         f"{number(theirs)} %."
     )
     if below:
         text += (
-            f" Of the {len(below)} searched cells that are below, {sum(below)} would be reproduced "
-            "with the oracle's choice."
+            f" {len(below)} of these cells are below the paper; with the oracle's choice "
+            f"{len(below) - sum(below)} would be."
         )
     return text
 
 
-def _remaining(contests: Sequence[Contest], way: str) -> str:
-    both = [(contest.paper, contest.ours[way]) for contest in contests if way in contest.ours]
-    if not both:
-        return ""
-    paper = float(np.mean([margin.value for margin, _ in both]))
-    ours = float(np.mean([margin.value for _, margin in both]))
-    ahead = [sum(m.value > 0 for m in column) for column in zip(*both, strict=True)]
-    share = f", {100 * ours / paper:.0f} % of it" if paper > 0 and ours > 0 else ""
-    return (
-        f"LW's margin over the best of RC, CC and PRODEN ({WAYS[way]}), mean of {len(both)} "
-        f"comparisons: {signed(paper)} points in the paper, {signed(ours)} here{share}. LW is ahead "
-        f"in {ahead[0]} of them in the paper, in {ahead[1]} here."
-    )
-
-
 def _wins(contests: Sequence[Contest], way: str) -> str:
     found = {c.where: c.ours[way] for c in contests if way in c.ours}
-    tested = {where: margin for where, margin in found.items() if margin.p == margin.p}
+    tested = {where: margin for where, margin in found.items() if margin.tested}
     if not tested:
         return ""
     wins, ties, losses = tally(tested.values())
@@ -201,6 +178,33 @@ def _wins(contests: Sequence[Contest], way: str) -> str:
     return text + _places(" Ahead", tested, 1) + _places(" Behind", tested, -1)
 
 
+def _leverage(sheet: Sheet) -> str:
+    """Figure 1 against what the paper says of it: β of 1 and 2 are best."""
+    best = _best(sheet)
+    if not best:
+        return ""
+    good = sum(entry.place.variant in ("β=1", "β=2") for entry in best.values())
+    return (
+        f"Figure 1: β of 1 or 2 is best in {good} of the {len(best)} panels that were run; the paper "
+        "finds the same in all four."
+    )
+
+
+def _ablation(sheet: Sheet) -> str:
+    """Figure 2: the parts of the loss alone, and both."""
+    parts: dict[bool, list[float]] = {True: [], False: []}
+    for shown in sheet.filled:
+        values = shown.entry.place.variant.replace(" ", "").split(",")
+        parts[all(not value.endswith("=0") for value in values)].append(shown.entry.mean)
+    if not all(parts.values()):
+        return ""
+    return (
+        f"Figure 2: one part of the loss alone reaches {number(max(parts[False]))} % at most, both "
+        f"together {number(min(parts[True]))} % at least; the paper finds the parts alone far from "
+        "satisfactory, too."
+    )
+
+
 def _places(word: str, tested: Mapping[str, Margin], side: int) -> str:
     where = [f"{w} ({signed(m.value)})" for w, m in tested.items() if m.side == side]
     return f"{word}: {'; '.join(where)}." if where else ""
@@ -208,4 +212,6 @@ def _places(word: str, tested: Mapping[str, Margin], side: int) -> str:
 
 def _diverged(records: Sequence[Record]) -> str:
     failed = sum(record.failed for record in records)
+    if not failed:
+        return f"None of the {len(records):,} trials diverged."
     return f"{failed:,} of {len(records):,} trials diverged; they are in the evidence, too."

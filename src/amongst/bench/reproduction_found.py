@@ -11,7 +11,7 @@ from amongst.bench.layout import Place
 from amongst.bench.plans import plan_titles
 from amongst.bench.reproduction_cost import PublicStyle
 from amongst.bench.reproduction_margins import Contest, contests
-from amongst.bench.reproduction_runs import SEARCHES, Run, find_runs, search_words
+from amongst.bench.reproduction_runs import KINDS, Run, find_runs, search_words
 from amongst.bench.reproduction_sheet import Reasons, Sheet, make_sheet, rank
 from amongst.bench.tables import Entry
 
@@ -19,6 +19,7 @@ __all__ = ["FIGURES", "TABLES", "Reproduction", "run_title"]
 
 TABLES = ("table1", "table2", "table3")
 FIGURES = ("figure1", "figure2")
+PLANS = (*TABLES, *FIGURES, "beyond")
 
 
 @dataclass(frozen=True)
@@ -45,14 +46,19 @@ class Reproduction:
 
     @cached_property
     def runs(self) -> list[Run]:
-        """In the order in which they fill tables."""
-        return sorted(find_runs(self.evidence.requests, self.evidence.records), key=rank)
+        """By plan, then in the order in which they fill a table."""
+        found = find_runs(self.evidence.requests, self.evidence.records)
+        return sorted(found, key=lambda run: (PLANS.index(run.request.plan), rank(run)))
 
     @cached_property
     def sheets(self) -> dict[str, Sheet]:
         """Every plan of the paper, with the first run that has a cell."""
-        plans = (*TABLES, *FIGURES, "beyond")
-        return {plan: make_sheet(plan, self.runs) for plan in plans}
+        return {plan: make_sheet(plan, self.runs) for plan in PLANS}
+
+    @cached_property
+    def tables(self) -> list[Sheet]:
+        """The paper's three."""
+        return [self.sheets[plan] for plan in TABLES]
 
     @cached_property
     def contests(self) -> list[Contest]:
@@ -61,15 +67,15 @@ class Reproduction:
             contest for plan in TABLES for contest in contests(self.sheets[plan], self._ways(plan))
         ]
 
-    def searched(self, search: str) -> list[Run]:
-        """The runs with this search."""
-        return [run for run in self.runs if run.request.search == search]
+    def of_kind(self, plan: str, kind: str) -> Sheet:
+        """A plan with the runs of one of `KINDS` alone."""
+        return make_sheet(plan, [run for run in self.runs if run.kind == kind])
 
     def _ways(self, plan: str) -> dict[str, dict[Place, Entry]]:
-        sheets = {name: make_sheet(plan, self.searched(name)) for name in SEARCHES}
+        sheets = {kind: self.of_kind(plan, kind) for kind in KINDS}
         ways = {
-            name: {place: shown.entry for place, shown in sheet.cells.items()}
-            for name, sheet in sheets.items()
+            kind: {place: shown.entry for place, shown in sheet.cells.items()}
+            for kind, sheet in sheets.items()
         }
         grid = sheets["grid"].cells
         return ways | {"oracle": {p: s.oracle or s.entry for p, s in grid.items() if s.entry.n}}

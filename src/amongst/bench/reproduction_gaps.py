@@ -20,8 +20,11 @@ from amongst.bench.stages import at_most
 
 __all__ = ["Gap", "find_gaps"]
 
-NOT_RUN = "not run; it would take about {estimate}, by estimate"
+NOT_RUN = "not run yet; about {estimate}, by estimate"
 ESTIMATE = "{estimate}"
+MACHINES = {False: "one GPU", True: "one CPU core"}
+AXES = (("dataset", "datasets"), ("condition", "conditions"), ("method", "methods"),
+        ("model", "models"))  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -96,7 +99,7 @@ def _narrowed(request: Request, places: Sequence[Place]) -> Request:
     """The request for these cells: each axis is named unless all of the plan is meant."""
     whole = make_plan(Request(request.plan)).cells
     named = {}
-    for axis, name in (("dataset", "datasets"), ("condition", "conditions"), ("method", "methods")):
+    for axis, name in AXES:
         wanted = tuple(dict.fromkeys(getattr(place, axis) for place in places))
         near = [c.slot for c in whole if axis == "dataset" or c.slot.dataset in _datasets(places)]
         every = {getattr(slot, axis) for slot in near}
@@ -113,5 +116,6 @@ def _time(plan: Plan, places: Sequence[Place], records: Sequence[Record]) -> str
     cells = tuple(cell for cell in plan.cells if place_of(cell.slot) in wanted)
     part = replace(plan, cells=cells)
     found = estimate(part.trials, records, way="population", members=250, later=at_most(part))
-    where = "one CPU core" if all(p.method in CLASSICAL for p in places) else "one GPU"
+    kinds = {place.method in CLASSICAL for place in places}
+    where = " and ".join(name for plain, name in MACHINES.items() if plain in kinds)
     return f"{readable(found.seconds)} on {where}"

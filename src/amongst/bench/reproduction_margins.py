@@ -27,12 +27,19 @@ class Margin:
     value : LW's mean minus the rival's.
     winner, rival : the methods compared.
     p : two-sided paired t test over the repeats that both have; NaN below two.
+    whole : whether both have all the repeats of the plan.
     """
 
     value: float
     winner: str
     rival: str
     p: float = float("nan")
+    whole: bool = True
+
+    @property
+    def tested(self) -> bool:
+        """Whether there are repeats to compare."""
+        return self.p == self.p
 
     @property
     def side(self) -> int:
@@ -91,8 +98,9 @@ def _margin(places: Sequence[Place], entries: Mapping[Place, Entry]) -> Margin |
         return None
     margin = _of_means({place: entry.mean for place, entry in here.items()})
     by_name = {place.method: entry for place, entry in here.items()}
-    p = _p(by_name[margin.winner], by_name[margin.rival])
-    return Margin(margin.value, margin.winner, margin.rival, p)
+    first, second = by_name[margin.winner], by_name[margin.rival]
+    whole = all(entry.n >= entry.planned for entry in (first, second))
+    return Margin(margin.value, margin.winner, margin.rival, _p(first, second), whole)
 
 
 def _of_means(means: Mapping[Place, float]) -> Margin:

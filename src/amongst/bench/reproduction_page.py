@@ -5,23 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from amongst.bench.commands import reproduce_command
-from amongst.bench.estimate import readable
+from amongst.bench.layout import Row
 from amongst.bench.plans import Request, make_plan, plan_titles
 from amongst.bench.points import EPOCHS
-from amongst.bench.reproduction_cost import Cost, PublicStyle, cost
+from amongst.bench.reproduction_below import below_table, settings_words, why_table
+from amongst.bench.reproduction_cost_text import cost_section
 from amongst.bench.reproduction_findings import (
     UNEQUAL,
     WAYS,
     automatic,
-    below_table,
     counts_table,
     findings,
+    margins_table,
     peaks,
 )
 from amongst.bench.reproduction_found import FIGURES, TABLES, Reproduction, run_title
 from amongst.bench.reproduction_gaps import find_gaps
 from amongst.bench.reproduction_runs import Run, search_words
-from amongst.bench.reproduction_sheet import make_sheet
+from amongst.bench.reproduction_sheet import BELOW, Sheet, make_sheet
 from amongst.bench.reproduction_text import (
     LEGEND,
     bullets,
@@ -34,13 +35,25 @@ from amongst.bench.reproduction_text import (
 __all__ = ["picture", "reproduction_markdown"]
 
 Section = Callable[[Reproduction], Sequence[str]]
+MARGINS = (
+    "The best LW minus the best of RC, CC and PRODEN, in percentage points, over comparisons (data, "
+    "condition and base model) in which each method has two repeats or more; significant: two-sided "
+    "paired t test over the repeats, p ≤ 0.05."
+)
+BELOW_TITLE = "Cells below the paper"
+ORDER = (
+    "A cell that several runs have is shown from a finished one; then the whole grid of a method "
+    "comes before published settings, these before a grid that a short round cut, then defaults, "
+    "then one grid for all. Short rounds were put behind published settings after it was seen what "
+    "they drop (In short); what is not shown here is under Other settings of the same cells."
+)
 
 
 def reproduction_markdown(found: Reproduction) -> str:
     """The page as text: the same evidence gives the same text, anywhere."""
-    sections = [_head, _in_short, _what_was_run, *(_table(plan) for plan in TABLES), _others,
-                _margins, *(_figure(plan) for plan in FIGURES), _beyond, _cost, _commands,
-                _evidence]  # fmt: skip
+    sections = [_head, _in_short, _what_was_run, *(_table(plan) for plan in TABLES), _below,
+                _others, _margins, *(_figure(plan) for plan in FIGURES), _beyond, cost_section,
+                _commands, _evidence]  # fmt: skip
     parts = [part for section in sections for part in section(found) if part]
     return "\n\n".join(parts) + "\n"
 
@@ -58,15 +71,29 @@ def _head(found: Reproduction) -> list[str]:
 
 
 def _in_short(found: Reproduction) -> list[str]:
-    sheets = [found.sheets[plan] for plan in TABLES]
-    said = findings(sheets, found.contests, found.evidence.records)
-    below = below_table(sheets, plan_titles(), found.reasons)
+    why = why_table(found.tables, found.reasons)
+    margins = margins_table(found.contests)
+    lead = f"Cells with a number, by method; each cell is under [{BELOW_TITLE}](#{_anchor(BELOW_TITLE)})."
     return [
         "## In short",
-        bullets(said),
-        counts_table(sheets, plan_titles()),
-        *(["### What is not reproduced", below] if below else []),
+        bullets(findings(found)),
+        counts_table(found.tables, plan_titles()),
+        *([paragraph(lead), why] if why else []),
+        *([paragraph(MARGINS), margins] if margins else []),
     ]
+
+
+def _below(found: Reproduction) -> list[str]:
+    """Every cell that is not reproduced, folded."""
+    table = below_table(found.tables, plan_titles(), found.reasons)
+    count = sum(sheet.count(BELOW) for sheet in found.tables)
+    lead = f"<details>\n<summary>{count} cells, by table and data</summary>"
+    return [f"## {BELOW_TITLE}", lead, table, "</details>"] if table else []
+
+
+def _anchor(title: str) -> str:
+    """As GitHub makes it."""
+    return title.lower().replace(" ", "-")
 
 
 def _what_was_run(found: Reproduction) -> list[str]:
@@ -74,13 +101,13 @@ def _what_was_run(found: Reproduction) -> list[str]:
     owned = sum(len(run.records) for run in found.runs)
     rest = len(found.evidence.records) - owned
     more = f" {rest:,} more trials belong to no table of this page." if rest else ""
-    head = ["plan", "settings", "device", "precision", "revision", "dates", "epochs", "repeats",
-            "cells", "trials"]  # fmt: skip
+    head = ["plan", "settings", "trained on", "revision", "dates", "epochs", "repeats", "cells",
+            "trials"]  # fmt: skip
     text = (
         f"{len(found.evidence.records):,} trials, none left out.{more} A trial that two runs share "
         "is counted with the first."
     )
-    return ["## What was run", paragraph(text), pipe_table(head, rows, 6), _environments(found)]
+    return ["## What was run", paragraph(text), pipe_table(head, rows, 5), _environments(found)]
 
 
 def _environments(found: Reproduction) -> str:
@@ -96,57 +123,64 @@ def _environments(found: Reproduction) -> str:
 def _run_row(run: Run) -> list[str]:
     records, request = run.records, run.request
     days = sorted({record.created[:10] for record in records})
-    counts = {entry.planned for entry in run.table.filled}
+    cells, done = run.table.filled, [e for e in run.table.filled if not run.unfinished[e.place]]
+    counts = {f"{e.n} of {e.planned}" if e.n < e.planned else str(e.n) for e in cells}
     return [
         plan_titles()[request.plan].partition(":")[0],
         search_words(request),
-        ", ".join(sorted({record.device for record in records})),
-        request.precision,
+        ", ".join([*sorted({record.device for record in records}), request.precision]),
         ", ".join(sorted({record.revision[:7] or "unknown" for record in records})),
         days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}",
         str(request.epochs or EPOCHS["paper"]),
-        " or ".join(map(str, sorted(counts))) or "–",
-        f"{len(run.table.filled)} of {len(run.plan.cells)}",
+        " or ".join(sorted(counts)) or "–",
+        f"{len(done)}" + (f" + {rest} unfinished" if (rest := len(cells) - len(done)) else ""),
         f"{len(records):,}",
     ]
 
 
 def _table(plan: str) -> Section:
     def section(found: Reproduction) -> list[str]:
-        legend = paragraph(LEGEND) if plan == TABLES[0] else "Marks as in Table 1."
-        return [f"## {plan_titles()[plan]}", legend, *_sheet(found, plan)]
+        first = plan == TABLES[0]
+        legend = [paragraph(LEGEND), paragraph(ORDER)] if first else ["Marks as in Table 1."]
+        return [f"## {plan_titles()[plan]}", *legend, *_sheet(found, plan)]
 
     return section
 
 
 def _sheet(found: Reproduction, plan: str, whole: bool = True) -> list[str]:
-    """The cells of a plan, and what is missing."""
+    """The cells of a plan, where their settings come from, and what is missing."""
     sheet = found.sheets[plan]
     gaps = find_gaps(sheet, found.runs, found.reasons, found.evidence.records)
     letters = {str(place): gap.letter for gap in gaps for place in gap.places}
-    table = sheet_table(sheet, letters, whole=whole) if whole or sheet.filled else ""
+    rows = [row for row in sheet.layout.rows if whole or _any(sheet, row)]
+    places = [place for row in rows for place in row.places if place]
+    table = sheet_table(sheet, letters, only=places) if places else ""
     lead = "Without a number:" if gaps else ""
-    return [table, lead, bullets(gap.text for gap in gaps)]
+    words = paragraph(settings_words(sheet.filled)) if plan in TABLES else ""
+    return [table, words, lead, bullets(gap.text for gap in gaps)]
+
+
+def _any(sheet: Sheet, row: Row) -> bool:
+    return any(place and sheet.cells[place].entry.n for place in row.places)
 
 
 def _others(found: Reproduction) -> list[str]:
-    """Runs whose numbers the tables above do not show, or not all of them."""
+    """The cells of runs that the tables above show from another run."""
     parts = []
     for run in found.runs:
-        if run.request.plan not in TABLES or not run.table.filled:
-            continue
-        shown = {id(cell.run) for cell in found.sheets[run.request.plan].filled}
-        sheet = make_sheet(run.request.plan, [run])
-        used = sum(c.run is run for c in found.sheets[run.request.plan].filled)
-        if id(run) not in shown or used < len(sheet.filled):
-            notes = sorted({c.entry.note for c in sheet.filled if c.entry.note})
-            said = f"{'; '.join(notes).capitalize()}." if notes else ""
-            parts += [
-                f"### {run_title(run)}",
-                paragraph(said),
-                sheet_table(sheet, {}, whole=False),
+        if run.request.plan in TABLES:
+            above, sheet = found.sheets[run.request.plan], make_sheet(run.request.plan, [run])
+            rest = [
+                p
+                for p, cell in sheet.cells.items()
+                if cell.entry.n and above.cells[p].run is not run
             ]
-    return ["## Other settings of the same cells", "Marks as in Table 1.", *parts] if parts else []
+            if rest:
+                words = settings_words([sheet.cells[p] for p in rest])
+                table = sheet_table(sheet, {}, only=rest)
+                parts += [f"### {run_title(run)}", paragraph(words), table]
+    lead = "Marks as in Table 1; bold is the best of the run."
+    return ["## Other settings of the same cells", lead, *parts] if parts else []
 
 
 def _margins(found: Reproduction) -> list[str]:
@@ -158,7 +192,8 @@ def _margins(found: Reproduction) -> list[str]:
         "The best LW minus the best of RC, CC and PRODEN on the same data and condition, in "
         "percentage points. In the paper; and here, where every method was tuned on a grid in the "
         "same way. p: two-sided paired t test over the repeats; *: p ≤ 0.05. Folds of one data set "
-        "share training rows, so that p of Table 2 is too small. –: a method is missing."
+        "share training rows, so that p of Table 2 is too small. …: some repeats are still to run. –: "
+        "a method is missing."
     )
     rows = [
         [c.where, margin_text(c.paper), *(margin_text(c.ours.get(way)) for way in ways)]
@@ -178,7 +213,7 @@ def _figure(plan: str) -> Section:
         title = plan_titles()[plan]
         sheet = found.sheets[plan]
         shown = [f"![{title}]({picture(plan)})", paragraph(peaks(sheet))] if sheet.filled else []
-        return [f"## {title}", *shown, *_sheet(found, plan, whole=False)]
+        return [f"## {title}", *shown, *_sheet(found, plan)]
 
     return section
 
@@ -190,42 +225,6 @@ def _beyond(found: Reproduction) -> list[str]:
         paragraph(told),
         *_sheet(found, "beyond", whole=False),
     ]
-
-
-def _cost(found: Reproduction) -> list[str]:
-    rows, total = [], []
-    for plan in dict.fromkeys(run.request.plan for run in found.runs):
-        records = [r for run in found.runs if run.request.plan == plan for r in run.records]
-        total += records
-        rows.append(_cost_row(plan_titles()[plan].partition(":")[0], cost(records, found.style)))
-    rows.append(_cost_row("together", cost(total, found.style)))
-    head = ["", "networks", "epochs in all", "GPU", "CPU", "methods without a network",
-            "public-code style, extrapolated", "times"]  # fmt: skip
-    return ["## Cost", paragraph(_cost_words(found.style)), pipe_table(head, rows)]
-
-
-def _cost_row(name: str, found: Cost) -> list[str]:
-    ours = found.gpu + found.cpu
-    public = "–" if found.public != found.public else readable(found.public)
-    times = f"{found.public / ours:,.0f}×" if ours and public != "–" else "–"
-    spent = [readable(s) if s else "–" for s in (found.gpu, found.cpu, found.classical)]
-    return [name, f"{found.trials:,}", f"{found.epochs:,}", *spent, public, times]
-
-
-def _cost_words(style: PublicStyle | None) -> str:
-    text = (
-        "Time of training and evaluation, from the records; a model in a population has its share of "
-        "the population's."
-    )
-    if style is None:
-        return text
-    return (
-        f"{text} Public-code style was measured for one epoch and model ({style.mlp:.2f} s for an MLP "
-        f"on 60,000 rows, {style.convnet:.2f} s for a ConvNet on 50,000; {style.machine}) and "
-        "**extrapolated**: × epochs × trials × share of these rows; linear models are counted as "
-        "MLPs. It was not run. It scores the training rows, too, and takes new weights from a second "
-        "forward pass."
-    )
 
 
 def _commands(found: Reproduction) -> list[str]:

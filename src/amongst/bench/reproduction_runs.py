@@ -12,7 +12,7 @@ from amongst.bench.points import EPOCHS
 from amongst.bench.record import Record
 from amongst.bench.tables import Table, collect
 
-__all__ = ["SEARCHES", "Run", "find_runs", "search_words", "share_out"]
+__all__ = ["KINDS", "SEARCHES", "Run", "find_runs", "search_words", "share_out"]
 
 SEARCHES = {
     "grid": "each method's own grid",
@@ -20,6 +20,10 @@ SEARCHES = {
     "published": "published settings",
     "none": "default settings",
 }
+
+KINDS = ("grid", "published", "short grid", "none", "equal", "short equal")
+"""The order in which runs fill a table. A grid that a short round cut comes after published
+settings: few epochs cannot tell what weight decay is good for; see `short_rounds`."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,11 @@ class Run:
     def plan(self) -> Plan:
         """With all trials that are known by now."""
         return self.table.plan
+
+    @property
+    def kind(self) -> str:
+        """Its search, and whether a short round cut the grid: a name in `KINDS`."""
+        return f"short {self.request.search}" if self.request.screen else self.request.search
 
 
 def find_runs(
@@ -122,16 +131,18 @@ def _whole(request: Request) -> Request:
 def _run(
     whole: Request, asked: Sequence[Request], records: Sequence[Record], done: Collection[str]
 ) -> Run:
-    request = replace(whole, seeds=_seeds(asked))
     places = {place_of(cell.slot) for narrow in asked for cell in make_plan(narrow).cells}
-    table = collect(records, _part(request, places))
-    by_truth = _part(replace(request, criterion="oracle"), places)
+    plan = _part(whole, places)
+    if (seeds := _seeds(asked, plan)) is not None:
+        plan = _part(replace(whole, seeds=seeds), places)
+    table = collect(records, plan)
+    by_truth = replace(plan, request=replace(plan.request, criterion="oracle"))
     known = any(by_truth.criterion in record.metrics for record in records)
     left = {
         place_of(cell.slot): sum(trial.key not in done for trial in (*cell.screening, *cell.trials))
         for cell in table.plan.cells
     }
-    return Run(request, table, collect(records, by_truth) if known else table, left)
+    return Run(plan.request, table, collect(records, by_truth) if known else table, left)
 
 
 def _part(request: Request, places: Collection[Place]) -> Plan:
@@ -140,10 +151,12 @@ def _part(request: Request, places: Collection[Place]) -> Plan:
     return replace(plan, cells=tuple(c for c in plan.cells if place_of(c.slot) in places))
 
 
-def _seeds(requests: Sequence[Request]) -> int | None:
-    """The most that was asked for; None, the plan's own, if anyone asked for that."""
-    given = [request.seeds for request in requests]
-    return None if None in given else max(seeds for seeds in given if seeds is not None)
+def _seeds(requests: Sequence[Request], plan: Plan) -> int | None:
+    """The most that was asked for; None, the plan's own, unless that is fewer: a cell is finished
+    when it has as many repeats as the paper's."""
+    own = max(len({trial.seed for trial in cell.pool or cell.trials}) for cell in plan.cells)
+    most = max((request.seeds or own for request in requests), default=own)
+    return None if most <= own else most
 
 
 def _keys(plan: Plan, pool: bool) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from amongst.bench.layout import Layout, Place, lay_out, place_of
 from amongst.bench.plans import Request, make_plan
-from amongst.bench.reproduction_runs import Run
+from amongst.bench.reproduction_runs import KINDS, Run
 from amongst.bench.tables import Entry
 from amongst.errors import FileFormatError
 
@@ -30,7 +30,6 @@ __all__ = [
 REPRODUCED, BELOW, MISSING = "reproduced", "below", "missing"
 REASONS = "reasons.json"
 _FIELDS = ("plan", "dataset", "condition", "method", "model")
-_RANK = ("grid", "published", "none", "equal")
 
 
 @dataclass(frozen=True)
@@ -135,9 +134,9 @@ class Reasons:
 def make_sheet(plan: str, runs: Iterable[Run]) -> Sheet:
     """Every cell of a plan from the first of the runs that has it.
 
-    Runs count in this order: a search of each method's own grid, published settings, defaults, one
-    grid for all; then the default protocol, finished cells, more epochs, and the order in which they
-    were asked for.
+    A finished cell, with all its repeats, comes before an unfinished one. Then runs count by their
+    kind, in the order of `KINDS`; then the default protocol, more epochs, and the order in which
+    they were asked for.
 
     >>> sheet = make_sheet("table1", [])
     >>> len(sheet.cells), sheet.count(MISSING)
@@ -153,7 +152,7 @@ def make_sheet(plan: str, runs: Iterable[Run]) -> Sheet:
 
 def _shown(place: Place, bare: Entry, runs: Sequence[Run]) -> Shown:
     here = [run for run in runs if place in run.table.entries]
-    for run in sorted(here, key=lambda run: (*rank(run)[:2], run.unfinished[place] > 0)):
+    for run in sorted(here, key=lambda run: run.unfinished[place] > 0):
         entry, oracle = run.table.entries[place], run.oracle.entries[place]
         if entry.n:
             return Shown(entry, oracle if oracle.oracle and oracle.n else None, run)
@@ -164,7 +163,7 @@ def _shown(place: Place, bare: Entry, runs: Sequence[Run]) -> Shown:
 def rank(run: Run) -> tuple[int, bool, int]:
     """The order in which runs fill a table; see `make_sheet`."""
     request = run.request
-    return _RANK.index(request.search), request.protocol != "default", -(request.epochs or 250)
+    return KINDS.index(run.kind), request.protocol != "default", -(request.epochs or 250)
 
 
 def _fits(value: str, wanted: str | Sequence[str]) -> bool:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from amongst.bench.layout import Row
+from amongst.bench.layout import Place, Row, model_title
 from amongst.bench.paper import method_title
 from amongst.bench.render import number, p_text, signed
 from amongst.bench.reproduction_margins import Margin
@@ -27,10 +27,11 @@ __all__ = [
 _CODE, _HOLD = re.compile(r"`[^`]+`"), "\ue000"
 MARKS = {REPRODUCED: " ✓", BELOW: " ✗"}
 LEGEND = (
-    "Test accuracy in %, mean ± standard deviation over the repeats; bold: our best of that data "
-    "and condition. ✓: at least the paper's mean minus two of its standard deviations; ✗: below "
-    "that. ‡: settings were not searched. …: trials of the cell are still to run. *oracle*: the same trials, settings chosen by true labels "
-    "of held-out rows. In brackets: ours minus the paper's."
+    "Test accuracy in %, mean ± standard deviation over the repeats; 1/5: so many of the repeats "
+    "that the paper has. Bold: our best of that data and condition. ✓: at least the paper's mean "
+    "minus two of its standard deviations; ✗: below that. ‡: settings were not searched. …: trials "
+    "of the cell are still to run. *oracle*: the same search, settings chosen by true labels of "
+    "held-out rows. In brackets: ours minus the paper's."
 )
 
 
@@ -91,36 +92,53 @@ def margin_text(margin: Margin | None) -> str:
     if margin is None:
         return "–"
     who = f"{method_title(margin.winner)} − {method_title(margin.rival)}"
-    p = "" if margin.p != margin.p else f", {p_text(margin.p)}"
-    return f"{signed(margin.value)}{'*' * abs(margin.side)} ({who}{p})"
+    p = f", {p_text(margin.p)}" if margin.tested else ""
+    some = "" if margin.whole else " …"
+    return f"{signed(margin.value)}{'*' * abs(margin.side)}{some} ({who}{p})"
 
 
-def sheet_table(sheet: Sheet, letters: dict[str, str], *, whole: bool = True) -> str:
-    """The cells of a sheet; `letters` has the letter of the reason of each missing cell's place.
+def sheet_table(
+    sheet: Sheet, letters: Mapping[str, str], *, only: Collection[Place] | None = None
+) -> str:
+    """The cells of a sheet.
 
     Parameters
     ----------
     sheet : see `Sheet`.
-    letters : str(place) → letter.
-    whole : False leaves out rows and columns without any number.
+    letters : str(place) → letter of the reason why there is no number.
+    only : places to show, without rows and columns that have none of them; None for all.
     """
-    rows = [row for row in sheet.layout.rows if whole or _any(sheet, row)]
-    kept = [
-        i
-        for i in range(len(sheet.layout.columns))
-        if whole or any((p := row.places[i]) and sheet.cells[p].entry.n for row in rows)
-    ]
-    best = _best(sheet)
+    wanted = set(sheet.layout.places if only is None else only)
+    rows = [row for row in sheet.layout.rows if wanted & set(row.places)]
+    columns = sheet.layout.columns
+    kept = [i for i in range(len(columns)) if any(row.places[i] in wanted for row in rows)]
+    best, models = _best(sheet), _models(rows)
     lines, group = [], ""
     for row in rows:
-        cells = [_cell(sheet, row, i, letters, best) for i in kept]
-        lines.append([row.group if row.group != group else "", row.label, *cells])
+        model, places = models[row.group], (row.places[i] for i in kept)
+        cells = [_cell(sheet.cells[p], letters, best) if p in wanted else "" for p in places]
+        head = ", ".join(dict.fromkeys(filter(None, (row.group, model))))
+        lines.append([head if row.group != group else "", _without(row.label, model), *cells])
         group = row.group
-    return pipe_table(["", "", *(sheet.layout.columns[i] for i in kept)], lines, 2 + len(kept))
+    return pipe_table(["", "", *(columns[i] for i in kept)], lines, 2 + len(kept))
 
 
-def _any(sheet: Sheet, row: Row) -> bool:
-    return any(place and sheet.cells[place].entry.n for place in row.places)
+def _models(rows: Iterable[Row]) -> dict[str, str]:
+    """The base model of each group that has but one."""
+    found: dict[str, set[str]] = {}
+    for row in rows:
+        names = {model_title(place.model) for place in row.places if place}
+        found[row.group] = found.get(row.group, set()) | names
+    return {group: names.pop() if len(names) == 1 else "" for group, names in found.items()}
+
+
+def _without(label: str, model: str) -> str:
+    """The label of a row whose group has the model.
+
+    >>> _without("LW-Sigmoid, MLP, β=auto", "MLP")
+    'LW-Sigmoid, β=auto'
+    """
+    return ", ".join(part for part in label.split(", ") if part != model)
 
 
 def _best(sheet: Sheet) -> set[str]:
@@ -133,25 +151,20 @@ def _best(sheet: Sheet) -> set[str]:
     return {str(shown.entry.place) for shown in top.values()}
 
 
-def _cell(sheet: Sheet, row: Row, i: int, letters: dict[str, str], best: set[str]) -> str:
-    place = row.places[i]
-    if place is None:
-        return ""
-    shown, parts = sheet.cells[place], []
+def _cell(shown: Shown, letters: Mapping[str, str], best: set[str]) -> str:
+    place, parts = str(shown.entry.place), []
     if shown.entry.n:
         text = figure_text(shown.entry)
-        text = f"**{text}**" if str(place) in best else text
+        text = f"**{text}**" if place in best else text
         untuned = shown.untuned and shown.entry.published
         more = (" ‡" if untuned else "") + (" …" if shown.unfinished else "")
         parts.append(text + MARKS.get(shown.verdict, "") + more)
     else:
-        letter = letters.get(str(place))
-        gap = f"not run ({letter})" if letter else "–"
+        gap = f"not run ({letters[place]})" if place in letters else "–"
         parts.append("diverged" if shown.entry.failed else gap)
     if shown.oracle is not None:
         parts.append(f"*oracle* {figure_text(shown.oracle)}")
-    parts += _paper(shown)
-    return "<br>".join(parts)
+    return "<br>".join(parts + _paper(shown))
 
 
 def _paper(shown: Shown) -> list[str]:

@@ -91,7 +91,8 @@ function panel(title, draw) {
 function figure(article, data) {
   const panels = $(".panels", article);
   panels.classList.toggle("two", data.panels.length % 3 === 1);
-  panels.append(...data.panels.map((part) => panel(part.title, (width) => lineChart(width, {
+  const empty = (part) => h("div", { class: "panel" }, h("h4", {}, part.title), h("p", { class: "note" }, part.note));
+  panels.append(...data.panels.map((part) => part.note ? empty(part) : panel(part.title, (width) => lineChart(width, {
     title: part.title, categories: data.x, xlabel: data.xlabel, unit: " %", joined: data.joined,
     series: part.series.map((line) => ({
       label: line.label, index: labelIndex(line.label), style: styleOf(labelIndex(line.label)),
