@@ -232,10 +232,10 @@ def test_verdicts_are_two_standard_deviations_below_the_paper() -> None:
 def test_every_cell_of_the_paper_is_on_a_sheet_with_a_number_or_a_reason(small: Path) -> None:
     text = reproduction_markdown(Reproduction.read(small))
     assert [len(make_sheet(plan, []).cells) for plan in TABLES] == [60, 55, 60]
-    assert len(re.findall(r"paper \d\d\.\d\d ± ", text)) >= 175
+    assert len(re.findall(r"paper\s\d\d\.\d\d\s±\s", text)) >= 175
     tables = text.partition("## Table 1")[2].partition("## Other settings")[0]
     assert "| –<br>" not in tables, "a gap without a reason"
-    for letter in re.findall(r"not run \(([a-z])\)", tables):
+    for letter in re.findall(r"not\srun\s\(([a-z])\)", tables):
         assert f"- ({letter}) " in tables
     assert "To fill: `amongst reproduce table2" in " ".join(text.split())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from amongst.bench.layout import Place, row_label
 from amongst.bench.paper import dataset_title, method_title
@@ -63,24 +63,37 @@ def why(shown: Shown) -> str:
 
 def settings_words(cells: Sequence[Shown]) -> str:
     """Where settings that were not searched come from, by method and data; empty if all were."""
-    groups: dict[str, dict[str, dict[str, None]]] = {}
+    sources: dict[str, dict[str, dict[str, None]]] = {}
     for shown in cells:
         if shown.untuned and shown.entry.published:
-            found = cause(shown)
-            own = shown.entry.note.partition(", ")[0]  # without q, which differs by column
-            source = own if found == "nearest" else CAUSES[found].partition(": ")[2]
             place = shown.entry.place
-            data = groups.setdefault(source, {}).setdefault(method_title(place.method), {})
-            data[dataset_title(place.dataset)] = None
-    parts = [
-        f"{source}: {'; '.join(f'{method} on {listed(data)}' for method, data in methods.items())}"
-        for source, methods in groups.items()
-    ]
-    return f"‡ {'. '.join(map(_capital, parts))}." if parts else ""
+            own = sources.setdefault(method_title(place.method), {})
+            own.setdefault(_source(shown), {})[dataset_title(place.dataset)] = None
+    groups: dict[str, list[str]] = {}
+    for method, own in sources.items():
+        groups.setdefault(_told(own), []).append(method)
+    parts = [f"{listed(methods)}: {told}" for told, methods in groups.items()]
+    return f"‡ Settings of {'. '.join(parts)}." if parts else ""
 
 
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
+def _source(shown: Shown) -> str:
+    """Without q, which differs by column.
+
+    The note ``"nearest published setting: MNIST, q=0.1"`` becomes ``"nearest published setting,
+    MNIST's"``.
+    """
+    found = cause(shown)
+    if found != "nearest":
+        return CAUSES[found].partition(": ")[2]
+    what, _, where = shown.entry.note.partition(", q=")[0].partition(": ")
+    return f"{what}, {where}'s"
+
+
+def _told(sources: Mapping[str, Iterable[str]]) -> str:
+    """Which data has which settings; no data where all have the same."""
+    if len(sources) == 1:
+        return next(iter(sources))
+    return "; ".join(f"{source} ({listed(data)})" for source, data in sources.items())
 
 
 def why_table(sheets: Sequence[Sheet], reasons: Reasons) -> str:

@@ -15,13 +15,14 @@ from amongst.bench.plans import Plan, Request, make_plan
 from amongst.bench.points import CLASSICAL
 from amongst.bench.record import Record
 from amongst.bench.reproduction_runs import Run
-from amongst.bench.reproduction_sheet import MISSING, Reasons, Sheet
+from amongst.bench.reproduction_sheet import MISSING, Reasons, Sheet, Shown
 from amongst.bench.stages import at_most
 
-__all__ = ["Gap", "find_gaps"]
+__all__ = ["Gap", "find_gaps", "still_to_run"]
 
 NOT_RUN = "not run yet; about {estimate}, by estimate"
 ESTIMATE = "{estimate}"
+GPU_PRECISION = "bf16"
 MACHINES = {False: "one GPU", True: "one CPU core"}
 AXES = (("dataset", "datasets"), ("condition", "conditions"), ("method", "methods"),
         ("model", "models"))  # fmt: skip
@@ -72,6 +73,23 @@ def find_gaps(
     ]
 
 
+def still_to_run(sheet: Sheet) -> list[str]:
+    """Cells whose number is not final yet, each with the command that goes on; a line for a run."""
+    groups: dict[int, list[Shown]] = {}
+    for shown in sheet.filled:
+        if shown.unfinished:
+            groups.setdefault(id(shown.run), []).append(shown)
+    return [_unfinished(cells) for cells in groups.values()]
+
+
+def _unfinished(cells: Sequence[Shown]) -> str:
+    assert cells[0].run is not None
+    places = [shown.entry.place for shown in cells]
+    command = reproduce_command(make_plan(_narrowed(cells[0].run.request, places)))
+    data = ", ".join(dict.fromkeys(dataset_title(place.dataset) for place in places))
+    return f"…: {data}, {len(cells)} cell{'s' * (len(cells) > 1)}. To go on: `{command}`"
+
+
 def _gap(
     letter: str,
     places: Sequence[Place],
@@ -80,7 +98,9 @@ def _gap(
     request: Request,
     records: Sequence[Record],
 ) -> Gap:
-    plan = make_plan(_narrowed(request, places))
+    plain = all(place.method in CLASSICAL for place in places)
+    precision = request.precision if plain else GPU_PRECISION
+    plan = make_plan(_narrowed(replace(request, precision=precision), places))
     if ESTIMATE in reason:
         reason = reason.replace(ESTIMATE, _time(plan, places, records))
     return Gap(letter, tuple(places), reason, reproduce_command(plan))
@@ -91,8 +111,7 @@ def _request(sheet: Sheet, runs: Sequence[Run], rule: Mapping[str, Any]) -> Requ
     own = [run.request for run in runs if run.request.plan == sheet.plan]
     wanted = rule.get("search") or (own[0].search if own else "published")
     same = [request for request in own if request.search == wanted]
-    precision = own[0].precision if own else "bf16"
-    return same[0] if same else Request(sheet.plan, search=wanted, precision=precision)
+    return same[0] if same else Request(sheet.plan, search=wanted)
 
 
 def _narrowed(request: Request, places: Sequence[Place]) -> Request:

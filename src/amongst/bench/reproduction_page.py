@@ -20,7 +20,7 @@ from amongst.bench.reproduction_findings import (
     peaks,
 )
 from amongst.bench.reproduction_found import FIGURES, TABLES, Reproduction, run_title
-from amongst.bench.reproduction_gaps import find_gaps
+from amongst.bench.reproduction_gaps import find_gaps, still_to_run
 from amongst.bench.reproduction_runs import Run, search_words
 from amongst.bench.reproduction_sheet import BELOW, Sheet, make_sheet
 from amongst.bench.reproduction_text import (
@@ -130,7 +130,7 @@ def _run_row(run: Run) -> list[str]:
         search_words(request),
         ", ".join([*sorted({record.device for record in records}), request.precision]),
         ", ".join(sorted({record.revision[:7] or "unknown" for record in records})),
-        days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}",
+        " to ".join(dict.fromkeys((days[0], days[-1]))).replace("-", "\u2011"),
         str(request.epochs or EPOCHS["paper"]),
         " or ".join(sorted(counts)) or "–",
         f"{len(done)}" + (f" + {rest} unfinished" if (rest := len(cells) - len(done)) else ""),
@@ -155,9 +155,11 @@ def _sheet(found: Reproduction, plan: str, whole: bool = True) -> list[str]:
     rows = [row for row in sheet.layout.rows if whole or _any(sheet, row)]
     places = [place for row in rows for place in row.places if place]
     table = sheet_table(sheet, letters, only=places) if places else ""
-    lead = "Without a number:" if gaps else ""
+    left = still_to_run(sheet)
+    lead = "Without a number, or without all repeats:" if left else "Without a number:"
     words = paragraph(settings_words(sheet.filled)) if plan in TABLES else ""
-    return [table, words, lead, bullets(gap.text for gap in gaps)]
+    lines = [*(gap.text for gap in gaps), *left]
+    return [table, words, *([lead, bullets(lines)] if lines else [])]
 
 
 def _any(sheet: Sheet, row: Row) -> bool:

@@ -6,6 +6,7 @@ import re
 import textwrap
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from amongst.bench.conditions import REAL
 from amongst.bench.layout import Place, Row, model_title
 from amongst.bench.paper import method_title
 from amongst.bench.render import number, p_text, signed
@@ -25,6 +26,10 @@ __all__ = [
 ]
 
 _CODE, _HOLD = re.compile(r"`[^`]+`"), "\ue000"
+_LIST = re.compile(r" (?=(?:\d+[.)]|[-+*#>]+)(?: |$))")
+_NARROW = 3
+"""Columns that have room enough for lines that are not broken."""
+OWN_SETS = "the data's own candidate sets"
 MARKS = {REPRODUCED: " ✓", BELOW: " ✗"}
 LEGEND = (
     "Test accuracy in %, mean ± standard deviation over the repeats; 1/5: so many of the repeats "
@@ -36,13 +41,16 @@ LEGEND = (
 
 
 def paragraph(text: str, first: str = "", other: str = "") -> str:
-    """Lines of a page's width; code is never broken.
+    """Lines of a page's width; code is never broken, and no line begins as a list would.
 
+    >>> paragraph("word " * 19 + "all 6. More").splitlines()[1]
+    'all 6. More'
     >>> print(paragraph("word " * 18 + "`code that stays together`"))
     word word word word word word word word word word word word word word word word word word
     `code that stays together`
     """
     held = _CODE.sub(lambda code: code[0].replace(" ", _HOLD), text)
+    held = _LIST.sub(_HOLD, held)
     lines = textwrap.TextWrapper(
         100,
         initial_indent=first,
@@ -117,10 +125,13 @@ def sheet_table(
     for row in rows:
         model, places = models[row.group], (row.places[i] for i in kept)
         cells = [_cell(sheet.cells[p], letters, best) if p in wanted else "" for p in places]
+        if len(kept) <= _NARROW:
+            cells = [cell.replace(" ", "\u00a0") for cell in cells]
         head = ", ".join(dict.fromkeys(filter(None, (row.group, model))))
         lines.append([head if row.group != group else "", _without(row.label, model), *cells])
         group = row.group
-    return pipe_table(["", "", *(columns[i] for i in kept)], lines, 2 + len(kept))
+    heads = [OWN_SETS if columns[i] == REAL else columns[i] for i in kept]
+    return pipe_table(["", "", *heads], lines, 2 + len(kept))
 
 
 def _models(rows: Iterable[Row]) -> dict[str, str]:
