@@ -9,6 +9,10 @@ member after member with the single engine.
 from __future__ import annotations
 
 import importlib.util
+import multiprocessing
+import os
+import shutil
+import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -18,13 +22,16 @@ import torch
 from amongst.checks import check_choice
 from amongst.engine.population.cohort import Cohort
 from amongst.engine.population.step import advance
-from amongst.errors import InputError
+from amongst.errors import AmongstWarning, InputError
 from amongst.models.stacked import StackedDense
 
 __all__ = ["BACKENDS", "Stepper", "choose_backend", "make_stepper"]
 
 BACKENDS = ("auto", "eager", "graph", "compiled", "fused", "alone")
 WARM_UPS = 3
+WORTH_COMPILING = 1e13
+"""Floating-point operations of a training on a CPU, about three minutes on two cores, below which
+compiling for half a minute does not pay."""
 
 Stepper = Callable[[int], None]
 """Takes the number of rows in the next batch, and runs the step."""
@@ -35,14 +42,17 @@ Advance = Callable[[Cohort, int], None]
 def choose_backend(backend: str, cohort: Cohort) -> str:
     """The backend that a name means for this cohort.
 
-    ``"auto"`` is fused where the fused kernels apply, else a graph on a GPU, else eager.
+    ``"auto"`` is fused where the fused kernels apply, else a graph on a GPU; on a CPU compiled where
+    the training is long enough for that to pay, else eager.
     """
     check_choice("backend", backend, BACKENDS)
     on_gpu = cohort.device.type == "cuda"
     if backend == "auto":
         if on_gpu and why_not_fused(cohort) is None:
             return "fused"
-        return "graph" if on_gpu else "eager"
+        if on_gpu:
+            return "graph"
+        return "compiled" if _worth_compiling(cohort) else "eager"
     if backend in ("graph", "fused") and not on_gpu:
         raise InputError(f"backend={backend!r} needs a GPU; use backend='eager' or 'auto'.")
     reason = why_not_fused(cohort) if backend == "fused" else None
@@ -62,13 +72,32 @@ def why_not_fused(cohort: Cohort) -> str | None:
     return None if cohort.precision == "bf16" else "it computes in bf16 only"
 
 
-def make_stepper(cohort: Cohort, backend: str, **options: Any) -> Stepper:
-    """Something that runs one step of the cohort; options are for the fused kernels."""
+def _worth_compiling(cohort: Cohort) -> bool:
+    """Whether a training on a CPU is long, and there is a C++ compiler to shorten it."""
+    weights = sum(p.numel() for p in cohort.network.parameters if p.dim() == 3)
+    work = 6.0 * weights * cohort.n_rows * cohort.epochs
+    if work < WORTH_COMPILING or not isinstance(cohort.network, StackedDense):
+        return False
+    may_start_others = not multiprocessing.current_process().daemon
+    return may_start_others and any(map(shutil.which, (os.environ.get("CXX", "g++"), "clang++")))
+
+
+def make_stepper(
+    cohort: Cohort, backend: str, *, fallback: bool = False, **options: Any
+) -> Stepper:
+    """Something that runs one step of the cohort.
+
+    Parameters
+    ----------
+    cohort, backend : see `choose_backend`.
+    fallback : where compiling fails, warn and go on as it is, in place of an error.
+    options : for the fused kernels.
+    """
     if backend == "eager":
         return partial(advance, cohort)
     step: Advance = advance
     if backend == "compiled":
-        step = _guarded(torch.compile(advance, fullgraph=True, dynamic=False))
+        step = _guarded(torch.compile(advance, fullgraph=True, dynamic=False), fallback)
     elif backend == "fused":
         from amongst.engine.population.fused import FusedStep
 
@@ -78,13 +107,19 @@ def make_stepper(cohort: Cohort, backend: str, **options: Any) -> Stepper:
     return _Graphs(cohort, step)
 
 
-def _guarded(step: Advance) -> Advance:
-    """A compiler that is missing or fails costs one clear sentence."""
+def _guarded(step: Advance, fallback: bool) -> Advance:
+    """A compiler that is missing or fails costs one clear sentence, before anything has moved."""
+    steps = [step]
 
     def run(cohort: Cohort, size: int) -> None:
         try:
-            step(cohort, size)
+            steps[0](cohort, size)
         except torch._dynamo.exc.TorchDynamoException as error:
+            if fallback:
+                reason = str(error).strip().splitlines()[0]
+                warnings.warn(f"not compiled ({reason})", AmongstWarning, stacklevel=2)
+                steps[0] = advance
+                return advance(cohort, size)
             raise InputError(
                 f"backend='compiled' cannot compile here ({str(error).strip().splitlines()[0]}). "
                 "Use backend='auto', or install a compiler."

@@ -182,7 +182,8 @@ def _train_cohort(
 ) -> None:
     path = None if task.checkpoint is None else checkpoint_path(task.checkpoint, cohort)
     done = 0 if path is None else load_checkpoint(path, cohort, history)
-    stepper = make_stepper(cohort, choose_backend(task.backend, cohort))
+    backend = choose_backend(task.backend, cohort)
+    stepper = make_stepper(cohort, backend, fallback=task.backend == "auto")
     pause = Pause()
     for epoch in range(done, cohort.epochs):
         began = time.perf_counter()

@@ -1,0 +1,73 @@
+"""On a CPU, long trainings are compiled: the same numbers, and a way back where that fails."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+import torch
+from torch import Tensor
+
+from amongst.engine import Features, Settings
+from amongst.engine.population import Member, backends, train_population
+from amongst.engine.population.cohort import form_cohort
+from amongst.errors import AmongstWarning
+from amongst.methods import CC, LW, Method
+
+N, D, K = 50, 6, 4
+WIDTHS = {"widths": (8, 7)}
+METHODS: tuple[Method, ...] = (LW(beta=8.0, fade=1.0), LW("sigmoid", beta=2.0), CC())
+
+
+def features() -> Features:
+    return Features(torch.randn(N, D, generator=torch.Generator().manual_seed(0)))
+
+
+def members(epochs: int = 3) -> list[Member]:
+    generator = torch.Generator().manual_seed(0)
+    inside = torch.rand(N, K, generator=generator) < 0.4
+    inside[torch.arange(N), torch.randint(K, (N,), generator=generator)] = True
+    settings = Settings(epochs=epochs, batch_size=16, precision="float64")
+    return [Member(method, inside, settings) for method in METHODS]
+
+
+def parameters(backend: str) -> list[Tensor]:
+    result = train_population(features(), members(), options=WIDTHS, device="cpu", backend=backend)
+    states = [result.model(i).state_dict().values() for i in range(len(METHODS))]
+    return [value for state in states for value in state]
+
+
+def test_a_long_training_is_compiled_where_there_is_a_compiler(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cohort = form_cohort(members(), features(), "mlp", dict(WIDTHS))
+    assert backends.choose_backend("auto", cohort) == "eager"
+    monkeypatch.setattr(backends, "WORTH_COMPILING", 0.0)
+    monkeypatch.setattr(shutil, "which", lambda name: f"/bin/{name}")
+    assert backends.choose_backend("auto", cohort) == "compiled"
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    assert backends.choose_backend("auto", cohort) == "eager"
+
+
+def test_where_compiling_fails_auto_goes_on_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = parameters("eager")
+
+    def broken(step: object, **options: object) -> object:
+        def fail(*arguments: object) -> None:
+            raise torch._dynamo.exc.TorchDynamoException("no compiler here\nand more")
+
+        return fail
+
+    monkeypatch.setattr(torch, "compile", broken)
+    monkeypatch.setattr(backends, "WORTH_COMPILING", 0.0)
+    monkeypatch.setattr(shutil, "which", lambda name: f"/bin/{name}")
+    with pytest.warns(AmongstWarning, match=r"not compiled \(no compiler here\)"):
+        found = parameters("auto")
+    for ours, theirs in zip(found, expected, strict=True):
+        assert torch.equal(ours, theirs)
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+def test_compiled_members_equal_those_that_are_not() -> None:
+    for ours, theirs in zip(parameters("compiled"), parameters("eager"), strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-11)
