@@ -24,8 +24,8 @@ NOT_RUN = "not run yet; about {estimate}, by estimate"
 ESTIMATE = "{estimate}"
 GPU_PRECISION = "bf16"
 MACHINES = {False: "one GPU", True: "one CPU core"}
-AXES = (("dataset", "datasets"), ("condition", "conditions"), ("method", "methods"),
-        ("model", "models"))  # fmt: skip
+AXES = ("model", "method", "condition", "dataset")
+"""Of a place, and with an s of a request; the first ones are left unsaid first."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def still_to_run(sheet: Sheet) -> list[str]:
 def _unfinished(cells: Sequence[Shown]) -> str:
     assert cells[0].run is not None
     places = [shown.entry.place for shown in cells]
-    command = reproduce_command(make_plan(_narrowed(cells[0].run.request, places)))
+    command = _command(make_plan(_narrowed(cells[0].run.request, places)))
     data = ", ".join(dict.fromkeys(dataset_title(place.dataset) for place in places))
     return f"…: {data}, {len(cells)} cell{'s' * (len(cells) > 1)}. To go on: `{command}`"
 
@@ -99,11 +99,17 @@ def _gap(
     records: Sequence[Record],
 ) -> Gap:
     plain = all(place.method in CLASSICAL for place in places)
-    precision = request.precision if plain else GPU_PRECISION
+    precision = Request(request.plan).precision if plain else GPU_PRECISION
     plan = make_plan(_narrowed(replace(request, precision=precision), places))
     if ESTIMATE in reason:
         reason = reason.replace(ESTIMATE, _time(plan, places, records))
-    return Gap(letter, tuple(places), reason, reproduce_command(plan))
+    return Gap(letter, tuple(places), reason, _command(plan))
+
+
+def _command(plan: Plan) -> str:
+    """With the search named, though published settings are the default: it is what matters here."""
+    command = reproduce_command(plan)
+    return command if "--search " in command else f"{command} --search {plan.request.search}"
 
 
 def _request(sheet: Sheet, runs: Sequence[Run], rule: Mapping[str, Any]) -> Request:
@@ -115,19 +121,18 @@ def _request(sheet: Sheet, runs: Sequence[Run], rule: Mapping[str, Any]) -> Requ
 
 
 def _narrowed(request: Request, places: Sequence[Place]) -> Request:
-    """The request for these cells: each axis is named unless all of the plan is meant."""
-    whole = make_plan(Request(request.plan)).cells
-    named = {}
-    for axis, name in AXES:
-        wanted = tuple(dict.fromkeys(getattr(place, axis) for place in places))
-        near = [c.slot for c in whole if axis == "dataset" or c.slot.dataset in _datasets(places)]
-        every = {getattr(slot, axis) for slot in near}
-        named[name] = () if every <= set(wanted) else wanted
-    return replace(request, **named)  # type: ignore[arg-type]
+    """The request for these cells, with no more words than it takes to name them."""
+    whole = [place_of(cell.slot) for cell in make_plan(Request(request.plan)).cells]
+    named = {axis: tuple(dict.fromkeys(getattr(p, axis) for p in places)) for axis in AXES}
+    for axis in AXES:
+        fewer = {name: values for name, values in named.items() if name != axis}
+        if _matching(whole, fewer) == _matching(whole, named):
+            named = fewer
+    return replace(request, **{f"{axis}s": named.get(axis, ()) for axis in AXES})  # type: ignore[arg-type]
 
 
-def _datasets(places: Sequence[Place]) -> set[str]:
-    return {place.dataset for place in places}
+def _matching(places: Sequence[Place], named: Mapping[str, Sequence[str]]) -> list[Place]:
+    return [p for p in places if all(getattr(p, axis) in wanted for axis, wanted in named.items())]
 
 
 def _time(plan: Plan, places: Sequence[Place], records: Sequence[Record]) -> str:

@@ -191,9 +191,9 @@ def _margins(found: Reproduction) -> list[str]:
     if not ways:
         return []
     text = (
-        "The best LW minus the best of RC, CC and PRODEN on the same data and condition, in "
-        "percentage points. In the paper; and here, where every method was tuned on a grid in the "
-        "same way. p: two-sided paired t test over the repeats; *: p ≤ 0.05. Folds of one data set "
+        "The best LW, named by its ψ, minus the best of RC, CC and PRODEN on the same data and "
+        "condition, in percentage points. In the paper; and here, where every method was tuned on a "
+        "grid in the same way. p: two-sided paired t test over the repeats; *: p ≤ 0.05. Folds of one data set "
         "share training rows, so that p of Table 2 is too small. …: some repeats are still to run. –: "
         "a method is missing."
     )

@@ -27,8 +27,8 @@ __all__ = [
 
 _CODE, _HOLD = re.compile(r"`[^`]+`"), "\ue000"
 _LIST = re.compile(r" (?=(?:\d+[.)]|[-+*#>]+)(?: |$))")
-_NARROW = 3
-"""Columns that have room enough for lines that are not broken."""
+ROOMY, NARROW = 3, 5
+"""Columns that have room for a line of a cell, and for a figure, on a page of GitHub."""
 OWN_SETS = "the data's own candidate sets"
 MARKS = {REPRODUCED: " ✓", BELOW: " ✗"}
 LEGEND = (
@@ -96,13 +96,13 @@ def figure_text(entry: Entry) -> str:
 
 
 def margin_text(margin: Margin | None) -> str:
-    """A margin, who is compared, and p where there is one."""
+    """A margin, p where there is one, and who is compared: LW by its ψ."""
     if margin is None:
         return "–"
-    who = f"{method_title(margin.winner)} − {method_title(margin.rival)}"
-    p = f", {p_text(margin.p)}" if margin.tested else ""
+    who = f"{method_title(margin.winner).removeprefix('LW-')} − {method_title(margin.rival)}"
+    p = f" ({p_text(margin.p)})" if margin.tested else ""
     some = "" if margin.whole else " …"
-    return f"{signed(margin.value)}{'*' * abs(margin.side)}{some} ({who}{p})"
+    return f"{signed(margin.value)}{'*' * abs(margin.side)}{some}{p}<br>{who}"
 
 
 def sheet_table(
@@ -125,13 +125,23 @@ def sheet_table(
     for row in rows:
         model, places = models[row.group], (row.places[i] for i in kept)
         cells = [_cell(sheet.cells[p], letters, best) if p in wanted else "" for p in places]
-        if len(kept) <= _NARROW:
-            cells = [cell.replace(" ", "\u00a0") for cell in cells]
+        cells = [_unbroken(cell, len(kept)) for cell in cells]
         head = ", ".join(dict.fromkeys(filter(None, (row.group, model))))
         lines.append([head if row.group != group else "", _without(row.label, model), *cells])
         group = row.group
     heads = [OWN_SETS if columns[i] == REAL else columns[i] for i in kept]
     return pipe_table(["", "", *heads], lines, 2 + len(kept))
+
+
+def _unbroken(cell: str, columns: int) -> str:
+    """No-break spaces where there is room: in a whole line, or within a figure.
+
+    >>> _unbroken("paper 9 ± 1", 5)
+    'paper 9\\xa0±\\xa01'
+    """
+    if columns <= ROOMY:
+        return cell.replace(" ", "\u00a0")
+    return cell.replace(" ± ", "\u00a0±\u00a0") if columns <= NARROW else cell
 
 
 def _models(rows: Iterable[Row]) -> dict[str, str]:
