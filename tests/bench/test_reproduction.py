@@ -25,6 +25,7 @@ from amongst.bench.reproduction import (
     reproduction_html,
     reproduction_markdown,
 )
+from amongst.bench.reproduction_below import why
 from amongst.bench.reproduction_cost import PublicStyle, cost
 from amongst.bench.reproduction_found import TABLES
 from amongst.bench.reproduction_margins import contests
@@ -297,6 +298,21 @@ def test_runs_fill_a_table_in_this_order() -> None:
         assert shown.run.kind == kind
         assert not shown.unfinished
         assert shown.run in runs
+
+
+def test_a_cell_below_says_what_its_search_left_out() -> None:
+    told = {}
+    for kind in ("grid", "published", "short grid", "none"):
+        (shown,) = make_sheet("table1", runs_of([kind])).filled
+        assert shown.verdict == BELOW
+        told[kind] = why(shown)
+    below = "the oracle's choice after it is below, too"
+    assert told == {
+        "grid": "not the choice of settings: the oracle's among the whole grid is below, too",
+        "published": "settings not searched: none published, the default of this package",
+        "short grid": f"75 % of the grid was dropped after 25 epochs; {below}",
+        "none": "settings not searched: none published, the default of this package",
+    }
 
 
 def test_a_finished_cell_comes_before_an_unfinished_one_whatever_the_search() -> None:

@@ -144,6 +144,9 @@ def trial_seconds(trial: Trial, facts: Facts, way: str) -> float:
     >>> trial = Trial("mnist", "q=0.1", "cc", "mlp", 0, settings={"epochs": 250})
     >>> trial_seconds(trial, mnist, "cpu") > 100 * trial_seconds(trial, mnist, "population")
     True
+    >>> conv = Trial("cifar10", "q=0.1", "cc", "convnet", 0, settings={"epochs": 250})
+    >>> round(trial_seconds(conv, dataset_facts("cifar10"), "cuda"))
+    187
     """
     if trial.method in CLASSICAL:
         return 3.0 * math.pow(facts.rows / 1000, 1.5)

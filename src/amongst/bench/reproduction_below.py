@@ -166,7 +166,7 @@ def _dropped(shown: Shown) -> str:
     assert shown.run is not None
     request = shown.run.request
     share = 100 * (1 - (KEEP if request.keep is None else request.keep))
-    text = f"{share:g} % of the grid were dropped after {request.screen} epochs"
+    text = f"{share:g} % of the grid was dropped after {request.screen} epochs"
     if shown.oracle is None:
         return text
     after = "within" if reaches(shown.oracle) else "below, too"
