@@ -218,7 +218,9 @@ def _narrowed(slots: Sequence[Slot], request: Request) -> list[Slot]:
             check_choice(name, value, known)
         kept = [p for p in kept if not values or getattr(p, name) in values]
     if not kept:
-        raise InputError("no cell of the plan has these datasets, methods, conditions and models together.")
+        raise InputError(
+            "no cell of the plan has these datasets, methods, conditions and models together."
+        )
     return kept
 
 
