@@ -1,4 +1,4 @@
-"""The tables of docs/defaults.md, from results/defaults.csv and its neighbours fading.csv and unseen.csv.
+"""The tables of docs/defaults.md, from results/defaults.csv and its neighbours.
 
 python studies/defaults_report.py results/defaults.csv [--into docs/defaults.md]
 """
@@ -117,6 +117,18 @@ def unseen(table: pd.DataFrame, question: str) -> str:
     return "\n".join(lines)
 
 
+def batches(table: pd.DataFrame) -> str:
+    """Mean ± standard deviation over folds of each way to train on small data."""
+    found = table.groupby(["dataset", "way"])["accuracy"].agg(["mean", "std", "size"])
+    lines = ["| way | " + " | ".join(table["dataset"].unique()) + " |"]
+    lines.append("|---" * (1 + table["dataset"].nunique()) + "|")
+    for way in table["way"].unique():
+        cells = [found.loc[(name, way)] for name in table["dataset"].unique()]
+        shown = [f"{c['mean']:.1f} ± {c['std']:.1f} ({c['size']:.0f} folds)" for c in cells]
+        lines.append(f"| {way} | " + " | ".join(shown) + " |")
+    return "\n".join(lines)
+
+
 def put(text: str, name: str, table: str) -> str:
     """The page with this table between its marks."""
     before, rest = text.split(BEGIN.format(name))
@@ -129,15 +141,16 @@ def main() -> None:
     parser.add_argument("csv", type=Path)
     parser.add_argument("--into", type=Path)
     options = parser.parse_args()
-    rows, fading, others = (
+    rows, fading, others, small = (
         pd.read_csv(options.csv.with_name(name))
-        for name in (options.csv.name, "fading.csv", "unseen.csv")
+        for name in (options.csv.name, "fading.csv", "unseen.csv", "batches.csv")
     )
     tables = {
         "defaults": to_markdown(final(rows)),
         "fading": chosen(fading),
         "margin": unseen(others, "margin"),
         "unseen": unseen(others, "default"),
+        "batches": batches(small),
         "candidates": tried(rows),
     }
     print("\n\n".join(tables.values()))
