@@ -557,7 +557,7 @@ def run_again(run: Run, trials: list[Trial], folder: Path) -> Entry:
 
 
 @needs_evidence
-@pytest.mark.parametrize("models", [("linear", "mlp"), ("-",)], ids=["network", "no network"])
+@pytest.mark.parametrize("models", [("linear",), ("-",)], ids=["network", "no network"])
 def test_a_cheap_cell_comes_out_again(
     committed: Reproduction, models: tuple[str, ...], data_folder: Path, tmp_path: Path
 ) -> None:
@@ -566,7 +566,8 @@ def test_a_cheap_cell_comes_out_again(
     Initial weights and the order of rows are the same on every device, so that rounding alone
     differs. Rounding all products of a linear model on Lost to bf16 moved no fold by more than 0.4
     of its 112 test rows and no cell by more than 0.06 points; another CPU moves less. The bounds
-    are five to ten times that.
+    are five to ten times that. An MLP is no cell for this: rounding grows over a thousand steps of
+    batch normalisation, and moved single folds of Lost by seven points.
     """
     run, old = cheapest(committed, models)
     by_key = {record.key: record for record in committed.evidence.records}
