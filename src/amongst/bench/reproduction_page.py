@@ -105,9 +105,22 @@ def _what_was_run(found: Reproduction) -> list[str]:
             "trials"]  # fmt: skip
     text = (
         f"{len(found.evidence.records):,} trials, none left out.{more} A trial that two runs share "
-        "is counted with the first."
+        f"is counted with the first.{_held_out(found)}"
     )
     return ["## What was run", paragraph(text), pipe_table(head, rows, 5), _environments(found)]
+
+
+def _held_out(found: Reproduction) -> str:
+    """What part of the training rows nobody trained on."""
+    shares = {r.trial.settings.get("validation", 0) for r in found.evidence.records} - {0}
+    if not shares:
+        return ""
+    parts = " or ".join(f"{100 * float(share):g} %" for share in sorted(shares))
+    return (
+        f" Every number here, those of published settings too, is of networks that never saw "
+        f"{parts} of their training rows: these choose settings. The paper holds out as many for "
+        "its search and does not say whether it gives them back for the final training."
+    )
 
 
 def _environments(found: Reproduction) -> str:
