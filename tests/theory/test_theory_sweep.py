@@ -142,3 +142,8 @@ def test_bad_files_are_told(tmp_path):
     without = made()[lambda rows: ~rows.beta.isin((1.0, 2.0))].assign(rule="fixed")
     with pytest.raises(InputError, match="neither β = 1 nor 2"):
         compare(without)
+
+
+def test_the_constants_in_use_are_what_mnist_and_fashion_mnist_choose():
+    frame = read_sweep(REPORT.parents[1] / "results" / "beta_sweep.csv")
+    assert fit_rule(frame, ["mnist", "fashion_mnist"])[0] == AUTO

@@ -6,7 +6,7 @@ Two regimes, told apart by whether ψ sees only differences of scores (`is_shift
   near 1/K; if β is far above the early balance all scores sink together, and below the early
   threshold all rise together, and a bounded ψ has no slope left to come back. So β is set such that
   a label rises when its posterior is above `lift` times chance. Up to q = 1/2 the window is wide, and
-  β is the paper's 2.
+  one β serves.
 * The cross-entropy form cannot sink or rise as a whole, and ranks as Bayes does at every β
   (`bayes_map`). What β decides is whether a wrong belief among the candidates is given up when a
   set speaks against it: `reversal_beta`, which grows like the odds q/(1−q), and faster.
@@ -53,7 +53,7 @@ class AutoRule:
     scale: float = 1.0
     floor: float = 2.0
     cap: float = 64.0
-    low: float = 2.0
+    low: float = 1.75
     wide: float = 0.5
     narrow: float = 0.7
 
@@ -104,9 +104,9 @@ def beta_from_sizes(sizes: Any, psi: str | Psi = "cross_entropy", rule: AutoRule
 
     >>> from amongst.theory import size_law
     >>> [round(beta_from_sizes(size_law(10, q), "sigmoid"), 2) for q in (0.1, 0.5, 0.9)]
-    [2.0, 2.0, 2.0]
+    [1.75, 1.75, 2.0]
     >>> [round(beta_from_sizes(size_law(10, q), "sigmoid"), 2) for q in (0.6, 0.7, 0.8)]
-    [1.67, 1.34, 1.44]
+    [1.55, 1.34, 1.44]
     >>> [round(beta_from_sizes(size_law(10, q)), 2) for q in (0.1, 0.5, 0.9)]
     [2.0, 2.78, 11.2]
     """

@@ -38,9 +38,10 @@ COLUMNS = ("dataset", "psi", "q", "beta", "lr", "seed", "accuracy")
 PROBLEM = ["dataset", "psi", "q"]
 SMALL = (1.0, 2.0)
 RULES = [
-    AutoRule(lift, scale, floor, cap)
-    for lift, scale, floor, cap in product(
-        (1.0, 1.25, 1.5, 2.0, 2.5, 3.0), (1.0, 2.0, 3.0, 4.0, 6.0, 8.0), (1.0, 2.0, 4.0, 8.0, 16.0), (16.0, 32.0, 64.0)
+    AutoRule(lift, scale, floor, cap, low)
+    for lift, scale, floor, cap, low in product(
+        (1.0, 1.25, 1.5, 2.0, 2.5, 3.0), (1.0, 2.0, 3.0, 4.0, 6.0, 8.0), (1.0, 2.0, 4.0, 8.0, 16.0), (16.0, 32.0, 64.0),
+        (1.25, 1.5, 1.75, 2.0, 2.5),
     )
 ]  # fmt: skip
 """The constants among which `fit_rule` chooses."""
