@@ -234,6 +234,15 @@ def test_few_rows_get_small_batches(n: int, size: int) -> None:
     assert LWClassifier(batch_size=100)._settings(n).batch_size == 100
 
 
+def test_a_named_protocol_has_the_papers_batches_and_no_fading() -> None:
+    model, sets = LWClassifier(protocol="paper"), as_candidates([{0, 1}, {1}])
+    assert model._settings(40).batch_size == 256
+    assert model._method(sets).fade == 0
+    assert LWClassifier()._method(sets).fade == 1
+    with pytest.raises(ValueError, match=r"batch_size='big' must be 'auto' or a whole number"):
+        LWClassifier(batch_size="big").fit(np.eye(3), [0, 1, 1])
+
+
 def test_a_large_offset_costs_no_digits(easy: Any) -> None:
     X, _, sets = easy
     model = LWClassifier(epochs=5, batch_size=256, random_state=0)

@@ -201,12 +201,13 @@ def _changing(method: Method, features: Features) -> tuple[Method, Callable[[flo
         name: torch.tensor(float(getattr(method, name)), dtype=features.dtype).to(features.device)
         for name in method.leaves
     }
-    seen = [-1.0]
+    seen = -1.0
 
     def change(progress: float) -> None:
-        if progress == seen[0]:
+        nonlocal seen
+        if progress == seen:
             return
-        seen[0], now = progress, method.at(progress)
+        seen, now = progress, method.at(progress)
         for name, place in places.items():
             place.fill_(float(getattr(now, name)))
 

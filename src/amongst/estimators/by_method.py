@@ -81,7 +81,7 @@ class LWClassifier(NeuralClassifier):
         sets (`amongst.theory.auto_beta`).
     alpha : ≥ 0, the factor on candidates.
     fade : in [0, 1], the share of β that is gone by the last epoch (`amongst.methods.LW`). None: 1
-        for the cross-entropy form with ``beta="auto"``, else 0.
+        for the cross-entropy form with ``beta="auto"``, else 0; and 0 where a protocol is named.
     model, epochs, … : see `NeuralClassifier`.
 
     Attributes
@@ -146,7 +146,8 @@ class LWClassifier(NeuralClassifier):
     def _fading(self) -> float:
         if self.fade is not None:
             return check_number("fade", self.fade, low=0, high=1)
-        return 1.0 if self.beta == "auto" and is_shift_invariant(self.psi) else 0.0
+        ours = self.protocol == "default" and self.beta == "auto"
+        return 1.0 if ours and is_shift_invariant(self.psi) else 0.0
 
 
 class AverageClassifier(NeuralClassifier):

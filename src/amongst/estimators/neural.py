@@ -32,7 +32,7 @@ from amongst.engine import (
 )
 from amongst.engine.checkpoint import Keeper, fingerprint, load_checkpoint
 from amongst.engine.progress import training_bar
-from amongst.errors import AmongstWarning
+from amongst.errors import AmongstWarning, InputError
 from amongst.estimators.base import Floats, PartialLabelClassifier
 from amongst.estimators.several import Trained, best_init
 from amongst.methods import Method, get_protocol
@@ -54,7 +54,7 @@ class NeuralClassifier(PartialLabelClassifier):
         ``(in_shape, n_classes) -> nn.Module``, or a module that maps a batch to (B, K) scores.
     epochs : passes over the rows.
     batch_size : rows a step; ``"auto"`` takes 256, or fewer where that leaves an epoch fewer than
-        32 steps (at least 16).
+        32 steps (at least 16). Where a protocol is named, it takes the paper's 256.
     lr, weight_decay : of the optimiser; None for the method's own.
     optimizer : ``"sgd"`` (momentum 0.9) or ``"adam"``; None for the method's own.
     schedule : ``"cosine"``, ``"exponential"``, ``"halving"``, ``"proden"`` or ``"constant"``; None
@@ -185,7 +185,7 @@ class NeuralClassifier(PartialLabelClassifier):
         own = type(self).method
         return Settings(
             epochs=self.epochs,
-            batch_size=_batch_size(self.batch_size, n_rows),
+            batch_size=self._batch_size(n_rows),
             lr=own.lr if self.lr is None else self.lr,
             weight_decay=own.weight_decay if self.weight_decay is None else self.weight_decay,
             optimizer=self.optimizer or own.optimizer,  # type: ignore[arg-type]
@@ -193,6 +193,18 @@ class NeuralClassifier(PartialLabelClassifier):
             precision=self.precision,
             seed=as_seed(self.random_state),
         )
+
+    def _batch_size(self, n_rows: int) -> int:
+        """On few rows small batches generalise far better; on many, large ones are faster."""
+        if isinstance(self.batch_size, str) and self.batch_size != "auto":
+            raise InputError(
+                f"batch_size={self.batch_size!r} must be 'auto' or a whole number of at least 1."
+            )
+        if self.batch_size != "auto":
+            return check_integer("batch_size", self.batch_size, low=1)
+        if self.protocol != "default":
+            return LARGEST_BATCH
+        return min(LARGEST_BATCH, max(SMALLEST_BATCH, n_rows // STEPS))
 
     def _schedule(self) -> str:
         """Cosine is the better one for a fixed number of epochs; a protocol has its own."""
@@ -267,10 +279,3 @@ def _in_precision(data: TrainingData, settings: Settings) -> TrainingData:
     if settings.precision != "float64":
         return data
     return TrainingData(data.features.to(data.features.device, torch.float64), data.inside)
-
-
-def _batch_size(given: int | str, n_rows: int) -> int:
-    """On few rows small batches generalise far better; on many, large ones are faster."""
-    if given != "auto":
-        return check_integer("batch_size", given, low=1)
-    return min(LARGEST_BATCH, max(SMALLEST_BATCH, n_rows // STEPS))

@@ -109,17 +109,17 @@ def make_stepper(
 
 def _guarded(step: Advance, fallback: bool) -> Advance:
     """A compiler that is missing or fails costs one clear sentence, before anything has moved."""
-    steps = [step]
 
     def run(cohort: Cohort, size: int) -> None:
+        nonlocal step
         try:
-            steps[0](cohort, size)
+            step(cohort, size)
         except torch._dynamo.exc.TorchDynamoException as error:
             if fallback:
                 reason = str(error).strip().splitlines()[0]
                 warnings.warn(f"not compiled ({reason})", AmongstWarning, stacklevel=2)
-                steps[0] = advance
-                return advance(cohort, size)
+                step = advance
+                return step(cohort, size)
             raise InputError(
                 f"backend='compiled' cannot compile here ({str(error).strip().splitlines()[0]}). "
                 "Use backend='auto', or install a compiler."
