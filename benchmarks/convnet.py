@@ -5,8 +5,10 @@
 Data are random, of CIFAR-10's shape. A few batches of each variant are timed and scaled to an
 epoch of 50,000 images; evaluation is of 60,000 images, on both sides of a ratio or on neither. A
 variant's name lists what it does: "compiled-bf16-all-pointwise" is compiled, in bf16, with all of
-cuDNN's algorithms tried and inductor's pointwise kernels tuned. cuDNN remembers what it found for
-the rest of the process, so that "all" must come first. The file is written after every variant.
+cuDNN's algorithms tried and inductor's pointwise kernels tuned; "stacked-bf16-4" trains four
+networks as one population, captured, and counts the time of one ("-compiled": also compiled). cuDNN
+remembers what it found for the rest of the process, so that "all" must come first. The file is
+written after every variant. "--profile" also prints where each captured step's time goes.
 """
 
 from __future__ import annotations
@@ -30,6 +32,9 @@ from amongst.engine import (
     predict_scores,
 )
 from amongst.engine.graphs import GraphedStep
+from amongst.engine.population import Member
+from amongst.engine.population.backends import make_stepper
+from amongst.engine.population.cohort import form_cohort
 from amongst.engine.precision import products_in
 from amongst.engine.single import Training, start, step
 from amongst.methods import LW
@@ -74,6 +79,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rows", type=int, default=20_000, help="images on the device")
     parser.add_argument("--batches", type=int, default=40, help="timed batches")
     parser.add_argument("--batch-size", type=int, default=256)
+    parser.add_argument("--profile", action="store_true", help="print the time of each kernel")
     parser.add_argument("--json", help="file to write")
     return parser.parse_args()
 
@@ -131,6 +137,8 @@ def timed(
     if name == "public":
         return time_public(args, data, device)
     kind, precision, *extras = name.split("-")
+    if kind == "stacked":
+        return time_stacked(precision, int(extras[0]), "compiled" in extras, args, data, device)
     settings = Settings(batch_size=args.batch_size, precision=precision)
     model = build_model("convnet", (3, 32, 32), 10, seed=0).to(device)
     method = LW(refresh="post" if "post" in extras else "same")
@@ -142,6 +150,9 @@ def timed(
         ready = measure.clock(device) - began
         training = time_steps(run, args, data, device)
         scoring = time_scoring(model, data, settings, device)
+        if args.profile:
+            rows = torch.arange(args.batch_size, device=device)
+            print(name, kernels(lambda: run(rows), device), sep="\n", flush=True)
     return {
         "training_seconds": training,
         "seconds_with_evaluation": training + scoring,
@@ -194,6 +205,58 @@ def time_scoring(
     features = data["training"].features
     took = measure.seconds(lambda: predict_scores(model, features, settings), device, 2)
     return took * EVALUATED / len(features)
+
+
+def time_stacked(
+    precision: str,
+    members: int,
+    compiled: bool,
+    args: argparse.Namespace,
+    data: dict[str, Any],
+    device: torch.device,
+) -> dict[str, Any]:
+    """So many networks with a leading axis, through vmap; the time of one."""
+    training: TrainingData = data["training"]
+    settings = Settings(batch_size=args.batch_size, precision=precision)
+    chosen = [Member(LW(), training.inside, settings, model_seed=i) for i in range(members)]
+    cohort = form_cohort(chosen, training.features, "convnet", {})
+    with torch.no_grad(), products_in(precision):
+        kind = "compiled" if compiled else "graph" if device.type == "cuda" else "eager"
+        stepper = make_stepper(cohort, kind)
+        began = time.perf_counter()
+        cohort.begin_epoch(0)
+        stepper(args.batch_size)
+        ready = measure.clock(device) - began
+
+        def batches() -> None:
+            cohort.begin_epoch(0)
+            for _ in range(args.batches):
+                stepper(args.batch_size)
+
+        took = measure.seconds(batches, device, 3) / (args.batches * members)
+    return {
+        "training_seconds": took * EPOCH / args.batch_size,
+        "precision": precision,
+        "GiB": measure.peak_memory(device),
+        "note": f"{1e3 * took:.2f} ms/step and member, ready in {ready:.0f} s",
+    }
+
+
+def kernels(run: Callable[[], object], device: torch.device, steps: int = 10) -> str:
+    """Milliseconds of a step in each kernel, longest first."""
+    activity = torch.profiler.ProfilerActivity
+    kinds = [activity.CUDA if device.type == "cuda" else activity.CPU]
+    with torch.profiler.profile(activities=kinds) as profile:
+        for _ in range(steps):
+            run()
+        measure.clock(device)
+    side = "device" if device.type == "cuda" else "cpu"
+    spent = [
+        (getattr(event, f"self_{side}_time_total") / 1e3 / steps, event.count // steps, event.key)
+        for event in profile.key_averages()
+    ]
+    lines = [f"{ms:8.3f} ms {n:4d}x {key[:110]}" for ms, n, key in sorted(spent)[::-1][:40]]
+    return "\n".join(lines)
 
 
 def time_public(

@@ -32,7 +32,12 @@ WORTH_CAPTURING = 100
 WORTH_COMPILING = 4000
 """Steps of a training on images below which compiling costs more than it saves."""
 
-Forward = Callable[[Tensor], tuple[Tensor, Tensor, Tensor, Tensor, Tensor]]
+PROGRAMS = 64
+"""How many networks and losses of other shapes one process may compile; torch.compile allows 8 and
+then, with a line in the log, stops compiling."""
+
+Seen = Callable[[Tensor], tuple[Tensor, Tensor]]
+Judged = Callable[[Tensor, Tensor, Tensor | None], tuple[Tensor, Tensor, Tensor]]
 
 
 def graphed_step(
@@ -62,7 +67,8 @@ class GraphedStep:
         one's state.
     data, method, settings : as for `train`.
     compile : let torch.compile fuse the full batch's step first, with these options of its if a
-        dict. The last, smaller batch of an epoch runs as it is.
+        dict: the network, which every training in this process shares, and the method's loss. The
+        last, smaller batch of an epoch runs as it is.
     tune : how many algorithms cuDNN may try for each convolution, 0 for all it has, None for none.
 
     Notes
@@ -90,10 +96,12 @@ class GraphedStep:
         self.rate = torch.tensor(settings.lr, device=data.features.device)
         state.optimizer = _capturable(state, settings, self.rate)
         self.full = max(b - a for a, b in batch_bounds(len(data), settings.batch_size))
-        self.compiled: Forward = self._forward
+        self.see: Seen = self._see
+        self.judge: Judged = self._judge
         if compile:
             options = compile if isinstance(compile, dict) else None
-            self.compiled = torch.compile(self._forward, dynamic=False, options=options)
+            self.see = torch.compile(self._see, dynamic=False, options=options)
+            self.judge = torch.compile(self._judge, dynamic=False, options=options)
         self.tune = tune
         self.pool = torch.cuda.graph_pool_handle() if self.on_gpu else None
         self.graphs: dict[int, tuple[torch.cuda.CUDAGraph, Tensor, Tensor]] = {}
@@ -103,7 +111,8 @@ class GraphedStep:
         self._read_rate()
         self.changes(self.state.epoch / self.settings.epochs)
         if not self.on_gpu:
-            return self._body(rows)
+            with torch._dynamo.config.patch(recompile_limit=PROGRAMS):
+                return self._body(rows)
         if len(rows) not in self.graphs:
             with self._surroundings():
                 self.graphs[len(rows)] = self._captured(rows)
@@ -114,8 +123,12 @@ class GraphedStep:
 
     def _body(self, rows: Tensor) -> Tensor:
         state, method = self.state, self.method
-        forward = self.compiled if len(rows) == self.full else self._forward
-        loss, counts, x, inside, new = forward(rows)
+        is_full = len(rows) == self.full
+        see, judge = (self.see, self.judge) if is_full else (self._see, self._judge)
+        inside = self.data.inside[rows]
+        weights = None if state.weights is None else state.weights[rows]
+        x, scores = see(rows)
+        loss, counts, new = judge(scores, inside, weights)
         state.optimizer.zero_grad(set_to_none=True)
         torch.autograd.backward(loss)
         state.optimizer.step()
@@ -126,19 +139,23 @@ class GraphedStep:
                 state.weights[rows] = new
         return counts
 
-    def _forward(self, rows: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-        """Mean loss, counts, inputs, masks, and the new weights that the same scores ask for."""
-        data, state, method = self.data, self.state, self.method
-        x, inside = self._batch(rows), data.inside[rows]
-        weights = None if state.weights is None else state.weights[rows]
-        scores = self._scores(x)
+    def _see(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """Inputs and scores."""
+        x = self._batch(rows)
+        return x, self._scores(x)
+
+    def _judge(
+        self, scores: Tensor, inside: Tensor, weights: Tensor | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Mean loss, counts, and the new weights that the same scores ask for."""
+        method = self.method
         losses = method.loss(scores, inside, weights)
         with torch.no_grad():
             scores = scores.detach()
             covered = inside.gather(-1, scores.argmax(-1, keepdim=True)).sum()
             counts = torch.stack((losses.detach().sum(), covered)).double()
             new = method.update(scores, inside) if method.when == "same" else scores
-        return losses.mean(), counts, x, inside, new
+        return losses.mean(), counts, new
 
     def _batch(self, rows: Tensor) -> Tensor:
         x = self.data.features.batch(rows)
@@ -159,6 +176,7 @@ class GraphedStep:
         """What decides which kernels are captured: precision, cuDNN's search, wide inputs."""
         fast = self.settings.precision in ("tf32", "bf16")
         with ExitStack() as stack:
+            stack.enter_context(torch._dynamo.config.patch(recompile_limit=PROGRAMS))
             stack.enter_context(products_in(self.settings.precision))
             if self.images:
                 search = {"benchmark": self.tune is not None, "benchmark_limit": self.tune or 0}
@@ -193,19 +211,19 @@ class GraphedStep:
 
 
 def _changing(method: Method, features: Features) -> tuple[Method, Callable[[float], None]]:
-    """The method with numbers that live where graphs read them, if they change during training,
+    """The method with its numbers where graphs read them, so that one program serves all of them,
     and what sets them as they are once a share of the epochs is done."""
-    if method.at(1.0) == method:
+    if not method.leaves:
         return method, lambda progress: None
     places = {
         name: torch.tensor(float(getattr(method, name)), dtype=features.dtype).to(features.device)
         for name in method.leaves
     }
-    seen = -1.0
+    fades, seen = method.at(1.0) != method, -1.0
 
     def change(progress: float) -> None:
         nonlocal seen
-        if progress == seen:
+        if progress == seen or not fades:
             return
         seen, now = progress, method.at(progress)
         for name, place in places.items():
