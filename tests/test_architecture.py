@@ -21,6 +21,7 @@ FLOORS = (
     ("selection",),
     ("bench",),
     ("cli",),
+    ("__main__",),
 )
 FLOOR_OF = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 GROUND = set(FLOORS[0])
