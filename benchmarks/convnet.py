@@ -5,10 +5,11 @@
 Data are random, of CIFAR-10's shape. A few batches of each variant are timed and scaled to an
 epoch of 50,000 images; evaluation is of 60,000 images, on both sides of a ratio or on neither. A
 variant's name lists what it does: "compiled-bf16-all-pointwise" is compiled, in bf16, with all of
-cuDNN's algorithms tried and inductor's pointwise kernels tuned; "stacked-bf16-4" trains four
-networks as one population, captured, and counts the time of one ("-compiled": also compiled). cuDNN
-remembers what it found for the rest of the process, so that "all" must come first. The file is
-written after every variant. "--profile" also prints where each captured step's time goes.
+cuDNN's algorithms tried and inductor's pointwise kernels tuned; "plain" leaves inductor's own
+threshold as it is; "stacked-bf16-4" trains four networks as one population, captured, and counts the
+time of one. cuDNN remembers what it found for the rest of the process, so that "all" must come
+first. The file is written after every variant. "--profile" also prints where each captured step's
+time goes.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from amongst.engine import (
     permutation,
     predict_scores,
 )
-from amongst.engine.graphs import GraphedStep
+from amongst.engine.graphs import INDUCTOR, GraphedStep
 from amongst.engine.population import Member
 from amongst.engine.population.backends import make_stepper
 from amongst.engine.population.cohort import form_cohort
@@ -42,7 +43,7 @@ from amongst.models import build_model
 
 EPOCH = 50_000
 EVALUATED = 60_000
-INDUCTOR = {"pointwise": "max_autotune_pointwise", "descent": "coordinate_descent_tuning"}
+OPTIONS = {"pointwise": "max_autotune_pointwise", "descent": "coordinate_descent_tuning"}
 COLUMNS = {
     "variant": "s",
     "training_seconds": ".3f",
@@ -138,7 +139,7 @@ def timed(
         return time_public(args, data, device)
     kind, precision, *extras = name.split("-")
     if kind == "stacked":
-        return time_stacked(precision, int(extras[0]), "compiled" in extras, args, data, device)
+        return time_stacked(precision, int(extras[0]), args, data, device)
     settings = Settings(batch_size=args.batch_size, precision=precision)
     model = build_model("convnet", (3, 32, 32), 10, seed=0).to(device)
     method = LW(refresh="post" if "post" in extras else "same")
@@ -172,11 +173,11 @@ def stepper(
 ) -> Callable[[torch.Tensor], object]:
     if kind == "single":
         return lambda rows: step(state, data, rows, method, settings)
-    options = {name: True for word, name in INDUCTOR.items() if word in extras}
-    chosen: bool | dict[str, Any] = options or True
+    options: dict[str, Any] = {} if "plain" in extras else dict(INDUCTOR)
+    options |= {name: True for word, name in OPTIONS.items() if word in extras}
     tune = 0 if "all" in extras else 10
     return GraphedStep(
-        state, data, method, settings, compile=chosen if kind == "compiled" else False, tune=tune
+        state, data, method, settings, compile=options if kind == "compiled" else False, tune=tune
     )
 
 
@@ -210,7 +211,6 @@ def time_scoring(
 def time_stacked(
     precision: str,
     members: int,
-    compiled: bool,
     args: argparse.Namespace,
     data: dict[str, Any],
     device: torch.device,
@@ -221,8 +221,7 @@ def time_stacked(
     chosen = [Member(LW(), training.inside, settings, model_seed=i) for i in range(members)]
     cohort = form_cohort(chosen, training.features, "convnet", {})
     with torch.no_grad(), products_in(precision):
-        kind = "compiled" if compiled else "graph" if device.type == "cuda" else "eager"
-        stepper = make_stepper(cohort, kind)
+        stepper = make_stepper(cohort, "graph" if device.type == "cuda" else "eager")
         began = time.perf_counter()
         cohort.begin_epoch(0)
         stepper(args.batch_size)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from amongst.bench import execute_population
 from amongst.bench import runner as runner_module
 from amongst.bench.execute_local import LocalExecutor
-from amongst.bench.execute_population import PopulationExecutor, group_trials
+from amongst.bench.execute_population import PopulationExecutor, group_trials, run_together
 from amongst.bench.plans import Plan, Request, make_plan
 from amongst.bench.points import CLASSICAL
 from amongst.bench.record import Record, Trial
@@ -18,6 +20,8 @@ from amongst.bench.sources import OwnFile, open_dataset, trial_data
 from amongst.bench.store import Store
 from amongst.bench.trial import run_trial
 from amongst.candidates import uniform
+from amongst.engine.checkpoint import Keeper
+from amongst.engine.population import alone
 from amongst.errors import InputError
 from amongst.theory import auto_beta
 
@@ -51,6 +55,39 @@ def own_file(tmp_path: Path) -> Path:
 def test_a_trial_can_be_run_again_to_the_last_digit() -> None:
     first, second = run_trial(trial()), run_trial(trial())
     assert (first.metrics, first.curves) == (second.metrics, second.curves)
+
+
+def test_a_trial_that_goes_alone_is_saved_on_its_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As ConvNets do: stopped in its second epoch, it goes on there, to the numbers of one stretch."""
+    monkeypatch.setattr(execute_population, "_alone", lambda trial: True)
+    monkeypatch.setattr(alone, "Keeper", partial(Keeper, every=0.0))
+    seen: list[str] = []
+
+    def stop(text: str) -> None:
+        seen.append(text)
+        if len(seen) == 2:
+            raise KeyboardInterrupt
+
+    chosen = trial("lw-sigmoid")
+    with pytest.raises(KeyboardInterrupt):
+        run_together([chosen], scratch=tmp_path, notice=stop)
+    assert list(tmp_path.rglob("*.amongst"))
+    (record,) = run_together([chosen], scratch=tmp_path, notice=seen.append)
+    assert [text.split(",")[1].strip() for text in seen] == ["33%", "67%", "100%"]
+    whole = run_trial(chosen)
+    assert record.metrics == pytest.approx(whole.metrics, abs=1e-6)
+    assert not list(tmp_path.iterdir())
+
+
+def test_data_that_a_method_refuses_become_a_record_and_the_others_go_on() -> None:
+    """In sets of nearly all labels PL-ECOC finds no row that tells two halves of them apart."""
+    settings = {"validation": 0.0}
+    refused = run_trial(Trial("digits", "q=0.95", "plecoc", "", 0, settings=settings))
+    assert refused.failed
+    assert refused.error.startswith("refused: ")
+    assert not run_trial(Trial("digits", "q=0.3", "plecoc", "", 0, settings=settings)).failed
 
 
 def test_methods_of_one_seed_see_the_same_rows_and_sets_and_seeds_do_not() -> None:

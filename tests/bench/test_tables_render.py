@@ -120,5 +120,5 @@ def test_empty_and_diverged_cells_are_told_apart() -> None:
     plan = make_plan(Request("demo", methods=("rc", "cc"), seeds=1))
     records = [Record(t, error="NaN") for t in plan.trials if t.method == "rc"]
     text = to_markdown(collect(records, plan))
-    assert text.count("diverged |") == 3
+    assert text.count("failed |") == 3
     assert text.count("– |") == 3

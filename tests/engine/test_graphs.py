@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -97,6 +99,26 @@ def test_it_is_chosen_on_a_gpu_only() -> None:
     assert graphed_step(state, data, LW(), settings) is None
 
 
+COMPILER = pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
+
+
+@COMPILER
+@torch._dynamo.config.patch(recompile_limit=1)
+def test_every_method_is_compiled_and_the_network_once() -> None:
+    """torch.compile gives a function up after eight programs; numbers of a method are no program of
+    their own."""
+    torch.compiler.reset()
+    counters = torch._dynamo.utils.counters["stats"]
+    data, settings = problem("cpu"), Settings(epochs=1, batch_size=35, lr=0.01)
+    programs = []
+    for method in (LW(), LW(beta=2.0), LW(psi="sigmoid"), LW(psi="sigmoid", beta=0.5), CC()):
+        before = counters["unique_graphs"]
+        fast, slow = (trained(data, method, settings, way) for way in (True, None))
+        programs.append(counters["unique_graphs"] - before)
+        assert_same(fast, slow, 1e-5)
+    assert programs == [2, 0, 1, 0, 1]
+
+
 @GPU
 @pytest.mark.parametrize("method", METHODS[:4], ids=str)
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
@@ -115,6 +137,19 @@ def test_a_captured_and_compiled_convnet_equals_plain_steps() -> None:
         slow = trained(data, LW(), settings, None)
         for way in (False, True):
             assert_same(trained(data, LW(), settings, way), slow, 1e-3)
+
+
+@GPU
+def test_the_garbage_of_an_earlier_training_does_not_stop_a_capture() -> None:
+    """A step in a cycle is freed by the collector, which may come at any moment."""
+    data, settings = problem("cuda"), Settings(epochs=2, batch_size=16, lr=0.01)
+    thresholds = gc.get_threshold()
+    gc.set_threshold(1)
+    try:
+        for _ in range(5):
+            trained(data, RC(), settings, False)
+    finally:
+        gc.set_threshold(*thresholds)
 
 
 @GPU

@@ -6,12 +6,12 @@ import shutil
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from amongst.engine import Features, Settings
 from amongst.engine.population import Member, backends, train_population
 from amongst.engine.population.cohort import form_cohort
-from amongst.errors import AmongstWarning
+from amongst.errors import AmongstWarning, InputError
 from amongst.methods import CC, LW, Method
 
 N, D, K = 50, 6, 4
@@ -71,3 +71,13 @@ def test_where_compiling_fails_auto_goes_on_without(monkeypatch: pytest.MonkeyPa
 def test_compiled_members_equal_those_that_are_not() -> None:
     for ours, theirs in zip(parameters("compiled"), parameters("eager"), strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-11)
+
+
+def test_a_module_of_ones_own_is_told_which_backends_take_it() -> None:
+    inside = torch.ones(8, 3, dtype=torch.bool)
+    members = [Member(LW(), inside, Settings(epochs=1, batch_size=4))]
+    with pytest.raises(InputError, match=r"'compiled' is for the linear model and the MLP.*'auto'"):
+        train_population(
+            Features(torch.zeros(8, 2)), members, model=nn.Linear(2, 3), device="cpu",
+            backend="compiled",
+        )  # fmt: skip

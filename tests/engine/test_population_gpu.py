@@ -63,6 +63,18 @@ def test_float32_members_equal_the_single_engine(backend: str) -> None:
         assert float(difference.norm() / state_of(alone).norm()) < 1e-4
 
 
+def test_a_module_of_ones_own_with_batch_norm_trains_in_bf16() -> None:
+    network = nn.Sequential(nn.Linear(D, 24), nn.BatchNorm1d(24), nn.ReLU(), nn.Linear(24, K))
+    coarse, exact = (
+        train_population(features(), members(precision), model=network, device="cuda")
+        for precision in ("bf16", "float32")
+    )
+    for i in range(len(METHODS) * 2):
+        start = state_of(network)
+        ways = [state_of(result.model(i)) - start for result in (coarse, exact)]
+        assert float(torch.cosine_similarity(*ways, dim=0)) > 0.9
+
+
 def stacked(precision: str) -> Cohort:
     chosen = members(precision)
     ordered = [chosen[i] for i in arrange(chosen)[0]]

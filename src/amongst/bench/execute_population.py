@@ -55,8 +55,8 @@ HELD: dict[str, Criterion] = {
 class PopulationExecutor:
     """Populations in this process: on a GPU hundreds of trials take the time of one.
 
-    Trials that share features and the shape of the network form a population; ConvNets and methods
-    without a network run one by one.
+    Trials that share features and the shape of the network form a population; ConvNets, which are
+    saved on their way all the same, and methods without a network run one by one.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def run_together(
     notice: Notice = None,
 ) -> list[Record]:
     """Records of a group of `group_trials`: as a population, or of a trial that runs alone."""
-    if _alone(group[0]):
+    if group[0].method in CLASSICAL:
         return [run_trial(trial, device=device, files=files) for trial in group]
     folder = None if scratch is None else scratch / group[0].key[:16]
     records = run_group(group, device, files, folder, notice)
@@ -156,6 +156,7 @@ def run_group(
         watch=watch_test(data[0], as_device(device)),
         held={} if members[0].held is None else HELD | {"risk_val": MemberRisk(data)},
         device=device,
+        backend="alone" if _alone(trials[0]) else "auto",
         checkpoint=checkpoint,
         on_epoch=None if notice is None else partial(_tell, notice, len(members)),
     )
@@ -166,7 +167,8 @@ def run_group(
 
 def _tell(notice: Callable[[str], None], members: int, progress: Progress) -> None:
     share = progress.done / progress.total
-    notice(f"{members} models together, {share:.0%}, {progress.seconds_left:.0f} s left")
+    what = f"{members} models together" if members > 1 else "one model"
+    notice(f"{what}, {share:.0%}, {progress.seconds_left:.0f} s left")
 
 
 def _threads(device: str) -> AbstractContextManager[None]:

@@ -124,5 +124,8 @@ def _gaps(table: Table) -> list[str]:
         f"{open_} of {len(entries)} cells: the search is not finished, and the choice may change."
         if open_
         else "",
-        f"{failed} trials diverged; their cells rest on the others." if failed else "",
+        f"{failed} trials failed (they diverged, or the method refused the data); their cells rest on "
+        "the others."
+        if failed
+        else "",
     ]

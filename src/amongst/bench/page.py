@@ -227,7 +227,7 @@ def _cell(column: int, name: str, entry: Entry | None, alpha: float) -> Markup:
         return element("td", data_sort="", **key)
     if not entry.n:
         missing = element(
-            "span", "diverged" if entry.failed else "–", _second_line(entry), class_="none"
+            "span", "failed" if entry.failed else "–", _second_line(entry), class_="none"
         )
         return element("td", missing, data_sort="", **key)
     marks = "best" if entry.best else "second" if entry.second else None

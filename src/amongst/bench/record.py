@@ -105,7 +105,7 @@ class Record:
     versions : of the packages that computed it.
     revision : git revision of the package, or the empty string.
     created : ISO 8601, UTC.
-    error : the message of a trial that ended in an error of training (it diverged), else empty.
+    error : the message of a trial that diverged, or whose method refused the data; else empty.
 
     Examples
     --------

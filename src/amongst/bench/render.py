@@ -70,7 +70,7 @@ def p_text(p: float) -> str:
 def cell_text(entry: Entry) -> str:
     """Mean ± standard deviation and its marks, without typography."""
     if not entry.n:
-        return "diverged" if entry.failed else MISSING
+        return "failed" if entry.failed else MISSING
     spread = "" if math.isnan(entry.std) else f" ± {number(entry.std)}"
     return f"{number(entry.mean)}{spread}{marks(entry)}"
 

@@ -39,14 +39,22 @@ class MemberRisk:
         self.marks = torch.randint(-(2**62), 2**62, masks[0].shape, generator=generator)
         rates = [label_rates(item) for item in distinct]
         self.rates = dict(zip(self._sums(torch.stack(masks)), rates, strict=True))
+        self.last: tuple[Tensor, Tensor] | None = None
 
     def __call__(self, scores: Tensor, inside: Tensor) -> Tensor:
         """Values (M,)."""
-        rates = torch.stack([self.rates[mark] for mark in self._sums(inside)])
-        caught = (1 - rates.clamp(max=LARGEST_RATE)).to(scores.device, torch.float32)
+        caught = self._caught(inside)
         predicted = scores.argmax(-1, keepdim=True)
         missed = ~inside.gather(-1, predicted).squeeze(-1)
         return (missed / caught.gather(-1, predicted.squeeze(-1))).mean(-1)
+
+    def _caught(self, inside: Tensor) -> Tensor:
+        """1 − q_z, shape (M, K); worked out once for the masks of a training."""
+        if self.last is None or self.last[0] is not inside:
+            rates = torch.stack([self.rates[mark] for mark in self._sums(inside)])
+            caught = (1 - rates.clamp(max=LARGEST_RATE)).to(inside.device, torch.float32)
+            self.last = inside, caught
+        return self.last[1]
 
     def _sums(self, inside: Tensor) -> list[int]:
         """One number for each mask, exact: integers that wrap around."""

@@ -55,7 +55,8 @@ ESTIMATORS = {
 
 
 def run_trial(trial: Trial, *, device: str = "cpu", files: Files | None = None) -> Record:
-    """Train and measure; a run that diverges becomes a record that says so.
+    """Train and measure; a run that diverges, or data that a method refuses, becomes a record that
+    says so.
 
     Examples
     --------
@@ -227,7 +228,10 @@ def _candidate_watches(part: str, features: Features, sets: CandidateSets) -> li
 def _run_classical(trial: Trial, data: TrialData, device: str) -> Record:
     options = {n: v for n, v in trial.settings.items() if n not in ("validation", "folds")}
     estimator = _estimator(trial, options)
-    estimator.fit(_matrix(data.part(data.kept)), data.sets[data.kept])
+    try:
+        estimator.fit(_matrix(data.part(data.kept)), data.sets[data.kept])
+    except InputError as error:
+        return Record(trial, error=f"refused: {error}")
     curves = {
         watch.name: [float(watch.measure(_scores(estimator, watch.features, data.sets.n_classes)))]
         for watch in _watches(data, torch.device("cpu"))

@@ -6,6 +6,7 @@ the first batch of an epoch and the last.
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
@@ -24,7 +25,7 @@ from amongst.engine.single import Training
 from amongst.methods import Method
 from amongst.models import MODELS
 
-__all__ = ["GraphedStep", "graphed_step", "wide_input"]
+__all__ = ["GraphedStep", "capture", "graphed_step", "wide_input"]
 
 WARM_UPS = 3
 WORTH_CAPTURING = 100
@@ -32,6 +33,9 @@ WORTH_CAPTURING = 100
 WORTH_COMPILING = 4000
 """Steps of a training on images below which compiling costs more than it saves."""
 
+INDUCTOR: dict[str, Any] = {"realize_reads_threshold": 16}
+"""Options of torch.compile: slopes that go back through an activation into a batch norm are worked
+out again where they are read, in place of being written and read twice."""
 PROGRAMS = 64
 """How many networks and losses of other shapes one process may compile; torch.compile allows 8 and
 then, with a line in the log, stops compiling."""
@@ -56,6 +60,24 @@ def graphed_step(
     has_triton = importlib.util.find_spec("triton") is not None
     compiles = has_triton and len(data.features.shape) == 3 and steps >= WORTH_COMPILING
     return GraphedStep(state, data, method, settings, compile=compiles)
+
+
+@contextmanager
+def capture(pool: Any) -> Iterator[torch.cuda.CUDAGraph]:
+    """Capture what is launched inside.
+
+    Python's garbage collector waits meanwhile: were it to free the graph of an earlier training, the
+    driver would call the capture off.
+    """
+    graph, collects = torch.cuda.CUDAGraph(), gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        with torch.cuda.graph(graph, pool=pool):
+            yield graph
+    finally:
+        if collects:
+            gc.enable()
 
 
 class GraphedStep:
@@ -99,7 +121,7 @@ class GraphedStep:
         self.see: Seen = self._see
         self.judge: Judged = self._judge
         if compile:
-            options = compile if isinstance(compile, dict) else None
+            options = compile if isinstance(compile, dict) else INDUCTOR
             self.see = torch.compile(self._see, dynamic=False, options=options)
             self.judge = torch.compile(self._judge, dynamic=False, options=options)
         self.tune = tune
@@ -196,8 +218,7 @@ class GraphedStep:
                 self._body(place)
         torch.cuda.current_stream().wait_stream(side)
         self.state.optimizer.zero_grad(set_to_none=True)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=self.pool):
+        with capture(self.pool) as graph:
             out = self._body(place)
         saved.restore()
         return graph, place, out

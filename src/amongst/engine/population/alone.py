@@ -44,6 +44,7 @@ def train_alone(task: Task, index: int) -> Wave:
     keeper = _keeper(task, index, state, data)
     values = torch.full((settings.epochs, 1, len(task.columns)), torch.nan, dtype=torch.float64)
     _fill(task, values, state)
+    task.progress.go_on(1, state.epoch)
     keeper(state)
     diverged = 0
     try:
@@ -101,7 +102,7 @@ def _held(task: Task, member: Member) -> list[Watch]:
     rows = member.held.to(task.features.device).long()
     features, inside = _part(task.features, rows), member.inside.to(rows.device)[rows]
     watches = [
-        Watch(name, features, partial(_apply, criterion, inside))
+        Watch(name, features, partial(_apply, criterion, inside.unsqueeze(0)))
         for name, criterion in task.held.items()
     ]
     if member.held_truth is not None:
@@ -111,7 +112,8 @@ def _held(task: Task, member: Member) -> list[Watch]:
 
 
 def _apply(criterion: Callable[[Tensor, Tensor], Tensor], inside: Tensor, scores: Tensor) -> Tensor:
-    return criterion(scores, inside)
+    """The criterion of a population of one, masks (1, n, K)."""
+    return criterion(scores.unsqueeze(0), inside).squeeze(0)
 
 
 def _keeper(task: Task, index: int, state: Training, data: TrainingData) -> Keeper:

@@ -20,6 +20,7 @@ from typing import Any
 import torch
 
 from amongst.checks import check_choice
+from amongst.engine.graphs import capture
 from amongst.engine.population.cohort import Cohort
 from amongst.engine.population.step import advance
 from amongst.errors import AmongstWarning, InputError
@@ -55,6 +56,11 @@ def choose_backend(backend: str, cohort: Cohort) -> str:
         return "compiled" if _worth_compiling(cohort) else "eager"
     if backend in ("graph", "fused") and not on_gpu:
         raise InputError(f"backend={backend!r} needs a GPU; use backend='eager' or 'auto'.")
+    if backend == "compiled" and not isinstance(cohort.network, StackedDense):
+        raise InputError(
+            "backend='compiled' is for the linear model and the MLP; other modules go through vmap, "
+            "with backend='eager', or 'graph' on a GPU. Use 'auto'."
+        )
     reason = why_not_fused(cohort) if backend == "fused" else None
     if reason is not None:
         raise InputError(f"backend='fused' cannot train this population: {reason}. Use 'auto'.")
@@ -156,8 +162,7 @@ class _Graphs:
                 cohort.tick.copy_(saved[2])
                 self.step(cohort, size)
         torch.cuda.current_stream().wait_stream(side)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=self.pool):
+        with capture(self.pool) as graph:
             self.step(cohort, size)
         for value, old in zip(counts, saved, strict=True):
             value.copy_(old)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -13,7 +14,7 @@ from amongst.engine.single import Watch
 from amongst.metrics import accuracy
 from amongst.models.stacked import StackedNetwork
 
-__all__ = ["Criterion", "measure_held", "measure_watched", "score", "scored_at_a_time"]
+__all__ = ["Criterion", "Held", "measure_held", "measure_watched", "score", "scored_at_a_time"]
 
 Criterion = Callable[[Tensor, Tensor], Tensor]
 """Scores (..., n, K) and masks (..., n, K) to values (...), e.g. of `amongst.metrics`."""
@@ -54,19 +55,47 @@ def measure_watched(cohort: Cohort, watch: Sequence[Watch]) -> list[Tensor]:
     return values
 
 
-def measure_held(cohort: Cohort, held: Mapping[str, Criterion]) -> list[Tensor]:
+@dataclass(frozen=True, eq=False)
+class Held:
+    """The members' held rows, on the device for the whole training.
+
+    Attributes
+    ----------
+    index : shape (M, n), rows of the features.
+    inside : shape (M, n, K), their candidate masks; one tensor, so that a criterion may keep what
+        it works out from it.
+    truth : shape (M, n), their true labels, or None.
+    """
+
+    index: Tensor
+    inside: Tensor
+    truth: Tensor | None
+
+    @classmethod
+    def of(cls, cohort: Cohort) -> Held | None:
+        """Of a cohort; None if its members hold nothing out."""
+        rows = [member.held for member in cohort.members if member.held is not None]
+        if not rows:
+            return None
+        index = torch.stack([own.long() for own in rows]).to(cohort.device)
+        known = [m.held_truth for m in cohort.members if m.held_truth is not None]
+        truth = torch.stack(known).to(cohort.device) if known else None
+        return cls(index, cohort.candidates.of(index), truth)
+
+
+def measure_held(
+    cohort: Cohort, held: Held | None, criteria: Mapping[str, Criterion]
+) -> list[Tensor]:
     """One value (M,) for each criterion, on each member's own held rows and candidate sets; and,
     where members carry the truth of these rows, the accuracy that an oracle would choose by."""
-    own = [member.held for member in cohort.members]
-    truth = [m.held_truth for m in cohort.members if m.held_truth is not None]
-    if not (held or truth) or own[0] is None:
-        return [torch.full((len(cohort),), torch.nan, device=cohort.device) for _ in held]
-    index = torch.stack([rows.long() for rows in own if rows is not None]).to(cohort.device)
-    scores = score(cohort.network, cohort.features, index)
-    inside = cohort.candidates.of(index)
-    values = [criterion(scores, inside) for criterion in held.values()]
-    if truth:
-        values.append(accuracy(scores, torch.stack(truth).to(cohort.device)))
+    if held is None:
+        return [torch.full((len(cohort),), torch.nan, device=cohort.device) for _ in criteria]
+    if not criteria and held.truth is None:
+        return []
+    scores = score(cohort.network, cohort.features, held.index)
+    values = [criterion(scores, held.inside) for criterion in criteria.values()]
+    if held.truth is not None:
+        values.append(accuracy(scores, held.truth))
     return values
 
 

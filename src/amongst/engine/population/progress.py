@@ -26,6 +26,7 @@ class Progress:
     Attributes
     ----------
     total, done : member-epochs to train, and trained.
+    earlier : of those done, the ones that a checkpoint brought along.
     epoch, members : of the wave that trains now.
     indices : the wave's members by their place in the population, in the order of `values`.
     columns, values : what was measured last; shape (members, columns), on the device.
@@ -42,6 +43,7 @@ class Progress:
     values: Tensor = field(default_factory=lambda: torch.empty(0, 0))
     began: float = field(default_factory=time.perf_counter)
     plans: list[MemoryPlan] = field(default_factory=list)
+    earlier: int = 0
 
     @classmethod
     def of(cls, members: Sequence[Member], callback: Callable[[Progress], None] | None) -> Progress:
@@ -58,11 +60,16 @@ class Progress:
         if self.callback is not None:
             self.callback(self)
 
+    def go_on(self, members: int, epochs: int) -> None:
+        """So many epochs of a wave were done before, and came from a checkpoint."""
+        self.done += members * epochs
+        self.earlier += members * epochs
+
     @property
     def seconds_left(self) -> float:
-        """If the rest goes as fast as what is done."""
+        """If the rest goes as fast as what is done here."""
         elapsed = time.perf_counter() - self.began
-        return elapsed * (self.total - self.done) / max(self.done, 1)
+        return elapsed * (self.total - self.done) / max(self.done - self.earlier, 1)
 
     def best(self, column: str | None = None) -> float:
         """The best member's value of a column: the smallest loss, the largest of anything else."""

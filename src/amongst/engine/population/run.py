@@ -23,7 +23,7 @@ from amongst.engine.population.checkpoint import (
     save_checkpoint,
 )
 from amongst.engine.population.cohort import Cohort, form_cohort
-from amongst.engine.population.evaluate import Criterion, measure_held, measure_watched
+from amongst.engine.population.evaluate import Criterion, Held, measure_held, measure_watched
 from amongst.engine.population.member import Member, arrange, check_members
 from amongst.engine.population.plan import plan_memory, split_waves
 from amongst.engine.population.progress import Progress
@@ -182,16 +182,17 @@ def _train_cohort(
 ) -> None:
     path = None if task.checkpoint is None else checkpoint_path(task.checkpoint, cohort)
     done = 0 if path is None else load_checkpoint(path, cohort, history)
+    task.progress.go_on(len(cohort), done)
     backend = choose_backend(task.backend, cohort)
     stepper = make_stepper(cohort, backend, fallback=task.backend == "auto")
-    pause = Pause()
+    pause, held = Pause(), Held.of(cohort)
     for epoch in range(done, cohort.epochs):
         began = time.perf_counter()
         cohort.begin_epoch(epoch)
         for size in cohort.sizes:
             stepper(size)
         refresh_all(cohort)
-        history["values"][epoch] = _measured(task, cohort)
+        history["values"][epoch] = _measured(task, cohort, held)
         _note_divergence(cohort, history["diverged"], epoch)
         history["seconds"][epoch] = time.perf_counter() - began
         due = (epoch + 1) % task.every == 0 or epoch + 1 == cohort.epochs
@@ -201,10 +202,11 @@ def _train_cohort(
         task.progress.advance(indices, epoch + 1, task.columns, history["values"][epoch])
 
 
-def _measured(task: Task, cohort: Cohort) -> Tensor:
+def _measured(task: Task, cohort: Cohort, held: Held | None) -> Tensor:
     """This epoch's values (M, columns); NaN for members that are alive no more."""
     counted = list((cohort.totals / cohort.n_rows).unbind(-1))
-    values = counted + measure_watched(cohort, task.watch) + measure_held(cohort, task.held)
+    watched = measure_watched(cohort, task.watch)
+    values = counted + watched + measure_held(cohort, held, task.held)
     table = torch.stack([value.double() for value in values], -1)
     return torch.where(cohort.alive.unsqueeze(-1), table, torch.nan)
 

@@ -42,6 +42,8 @@ class StackedModule(StackedNetwork):
         self.parameters = [parameters[name].detach() for name in self.parameter_names]
         self.buffers = [buffers[name] for name in self.buffer_names]
         self._skeleton = moved[0]
+        if self._mixed:
+            _normalise_in(self._skeleton, dtype)
 
     def prepare(self, x: Tensor, leading: int = 2) -> Tensor:
         """Examples as they are."""
@@ -106,3 +108,15 @@ class StackedModule(StackedNetwork):
         values = [t[i].cpu() for t in self.parameters + self.buffers]
         model.load_state_dict(dict(zip(names, values, strict=True)))
         return model.eval()
+
+
+def _normalise_in(model: nn.Module, dtype: torch.dtype) -> None:
+    """Let batch norms see their input in this precision: under vmap their backward pass asks for
+    input and running statistics of one type, which autocast alone does not give on a GPU."""
+
+    def widen(_module: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        return tuple(x.to(dtype) for x in inputs)
+
+    for layer in model.modules():
+        if isinstance(layer, nn.modules.batchnorm._BatchNorm):
+            layer.register_forward_pre_hook(widen)
