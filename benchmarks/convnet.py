@@ -114,7 +114,7 @@ def describe(
         ("training_seconds", "training_ratio"),
         ("seconds_with_evaluation", "ratio"),
     ):
-        if key in public:
+        if key in public and key in row:
             row[ratio] = public[key] / row[key]
     rate = flop * EPOCH / row["training_seconds"]
     row["TFLOP_per_second"] = rate / 1e12

@@ -25,6 +25,8 @@ CONVNET = {
     "public": "ConvNet, public-code style",
     "graph-bf16": "ConvNet, CUDA graph, bf16",
     "compiled-bf16": "ConvNet, compiled, CUDA graph, bf16",
+    "compiled-bf16-plain": "ConvNet, the same with Inductor's own threshold",
+    "stacked-bf16-2": "ConvNet, two stacked by vmap, CUDA graph, bf16",
     "compiled-bf16-wide": "ConvNet, the same, input padded to 8 channels",
     "compiled-bf16-all": "ConvNet, compiled, CUDA graph, bf16, input padded, every cuDNN algorithm tried",
     "compiled-bf16-all-pointwise": "ConvNet, the same, Inductor's pointwise kernels tuned",
@@ -86,7 +88,7 @@ def page(results: Path) -> str:
         f"ceilings of this run: {ceilings(convnet)}. The public style takes a second forward pass, "
         "the others none; evaluation is of 60,000 images.",
         convnet_table(convnet),
-        convnet_earlier(convnet["earlier"]),
+        *map(convnet_earlier, convnet["earlier"]),
         *cpu_single(results),
         *cpu_population(results),
     ]
@@ -153,7 +155,11 @@ def convnet_table(content: Content) -> str:
     for row in content["rows"]:
         cells = [CONVNET.get(row["variant"], row["variant"])]
         cells += [f"{row['training_seconds']:.3f}", f"{row['training_ratio']:.2f}×"]
-        cells += [f"{row['seconds_with_evaluation']:.3f}", f"{row['ratio']:.2f}×"]
+        cells += (
+            [f"{row['seconds_with_evaluation']:.3f}", f"{row['ratio']:.2f}×"]
+            if "ratio" in row
+            else ["", ""]
+        )
         cells += [f"{row['TFLOP_per_second']:.1f}", f"{100 * row['product_share']:.1f} %"]
         lines.append([*cells, f"{row['GiB']:.1f}"])
     head = [
@@ -174,8 +180,8 @@ def convnet_earlier(content: Content) -> str:
         for row in content["rows"]
     ]
     return (
-        f"Earlier, at revision {content['revision']}, in a run of its own, training only: "
-        f"{'; '.join(found)}."
+        f"Earlier, at revision {content['revision']}, in a run of its own (bf16 products at "
+        f"{content['ceilings']['bf16'] / 1e12:.0f} TFLOP/s), training only: {'; '.join(found)}."
     )
 
 

@@ -83,7 +83,13 @@ def test_the_goals_are_judged_by_the_files() -> None:
     convnet = min(results("gpu_convnet")["rows"], key=lambda row: row["training_seconds"])
     ratios = f"{convnet['training_ratio']:.1f} times in training alone"
     assert f"met, {ratios} and {convnet['ratio']:.1f} times with evaluation" in population_words()
-    assert f"**missed, at {100 * convnet['product_share']:.0f} %**" in population_words()
+    assert f"**missed, at {100 * convnet['product_share']:.1f} %**" in population_words()
+    rates = [run["ceilings"]["bf16"] for run in results("gpu_convnet")["earlier"]]
+    shares = [100e12 * convnet["TFLOP_per_second"] / rate for rate in rates]
+    assert f"it is {min(shares):.1f} to {max(shares):.1f} %" in population_words()
+    stacked = next(r for r in results("gpu_convnet")["rows"] if r["variant"] == "stacked-bf16-2")
+    slower = stacked["training_seconds"] / convnet["training_seconds"]
+    assert f"{slower:.1f} times the time of one after another" in population_words()
     mlp = next(row for row in results("gpu_population")["rows"] if row["members"] == 250)
     assert mlp["ratio"] > 1000
     assert mlp["seconds_per_epoch_and_model"] < 0.0018
@@ -95,7 +101,7 @@ def test_the_goals_are_judged_by_the_files() -> None:
 
 
 def test_the_convnet_file_is_what_the_benchmark_works_out() -> None:
-    """Its derived columns, though it was made from printed rows."""
+    """Its derived columns, though one row was made from what was printed."""
     content, flop = results("gpu_convnet"), 50_000 * 4.466147328e9
     public = next(row for row in content["rows"] if row["variant"] == "public")
     for row in content["rows"]:
@@ -106,7 +112,8 @@ def test_the_convnet_file_is_what_the_benchmark_works_out() -> None:
             ("training_seconds", "training_ratio"),
             ("seconds_with_evaluation", "ratio"),
         ):
-            assert row[ratio] == pytest.approx(public[key] / row[key])
+            if key in row:
+                assert row[ratio] == pytest.approx(public[key] / row[key])
 
 
 def test_a_cpu_file_may_be_there_or_not(tmp_path: Path) -> None:
