@@ -40,6 +40,7 @@ lint: $(STAMP)
 bench: $(STAMP)
 	@OMP_NUM_THREADS=2 $(RUN)/python benchmarks/single.py --quick
 	@OMP_NUM_THREADS=2 $(RUN)/python benchmarks/population.py --quick
+	@OMP_NUM_THREADS=2 $(RUN)/python benchmarks/convnet.py --quick
 
 reproduction: $(STAMP)
 	@$(RUN)/amongst evidence pages results/paper --docs docs

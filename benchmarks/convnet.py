@@ -1,6 +1,7 @@
 """Seconds per epoch of the ConvNet: public-code style, the single engine, and its fast path.
 
     python benchmarks/convnet.py --json convnet.json
+    python benchmarks/convnet.py --quick
 
 Data are random, of CIFAR-10's shape. A few batches of each variant are timed and scaled to an
 epoch of 50,000 images; evaluation is of 60,000 images, on both sides of a ratio or on neither. A
@@ -42,6 +43,7 @@ from amongst.methods import LW
 from amongst.models import build_model
 
 EPOCH = 50_000
+QUICK = "public,single-float32,stacked-float32-2"
 EVALUATED = 60_000
 OPTIONS = {"pointwise": "max_autotune_pointwise", "descent": "coordinate_descent_tuning"}
 COLUMNS = {
@@ -80,9 +82,13 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rows", type=int, default=20_000, help="images on the device")
     parser.add_argument("--batches", type=int, default=40, help="timed batches")
     parser.add_argument("--batch-size", type=int, default=256)
+    parser.add_argument("--quick", action="store_true", help="a miniature for any machine")
     parser.add_argument("--profile", action="store_true", help="print the time of each kernel")
     parser.add_argument("--json", help="file to write")
-    return parser.parse_args()
+    args = parser.parse_args()
+    if args.quick:
+        args.variants, args.rows, args.batches, args.batch_size = QUICK, 64, 2, 16
+    return args
 
 
 def measured(

@@ -69,10 +69,14 @@ def test_convnet(
     module = benchmark("convnet")
     times = [{"training_seconds": t, "seconds_with_evaluation": 2 * t, "precision": p}
              for t, p in ((1.0, "bf16"), (5.0, "tf32"))]  # fmt: skip
+    times.append({"training_seconds": 2.0, "precision": "bf16"})
     monkeypatch.setattr(module, "timed", interrupted_after(times))
-    found = stopped(module, "--device", "cpu", "--rows", "8", "--variants", "a-bf16,public,c-bf16")
-    assert [row["variant"] for row in found["rows"]] == ["a-bf16", "public"]
-    assert [row["training_ratio"] for row in found["rows"]] == [5.0, 1.0]
+    found = stopped(
+        module, "--device", "cpu", "--rows", "8", "--variants", "a-bf16,public,b-bf16,c"
+    )
+    assert [row["variant"] for row in found["rows"]] == ["a-bf16", "public", "b-bf16"]
+    assert [row["training_ratio"] for row in found["rows"]] == [5.0, 1.0, 2.5]
+    assert [row.get("ratio") for row in found["rows"]] == [5.0, 1.0, None]
     flop = 50_000 * module.flop_per_image()
     assert found["rows"][0]["product_share"] == pytest.approx(flop / 1e12)
     assert found["rows"][1]["product_share"] == pytest.approx(flop / 5 / 1e11)
