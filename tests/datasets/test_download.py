@@ -6,7 +6,9 @@ import hashlib
 import io
 import tarfile
 import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -31,6 +33,7 @@ class Server:
     asked: list[tuple[str, str | None]] = field(default_factory=list)
     hang_up_after: int | None = None
     ranges: bool = True
+    pause: float = 0.0
 
 
 @pytest.fixture
@@ -54,6 +57,7 @@ def server() -> Iterator[Server]:
             self.send_response(206 if partial else 200)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
+            time.sleep(state.pause)
             self.wfile.write(body[: state.hang_up_after])
 
         def log_message(self, *_: object) -> None:
@@ -101,6 +105,15 @@ def test_a_file_arrives_in_the_cache_and_is_found_there(
     assert parts(home) == ["lost.mat"]
     assert fetch_entry(served, progress=False) == paths
     assert len(server.asked) == 1
+
+
+def test_two_that_want_one_file_download_it_once(served: Entry, home: Path, server: Server) -> None:
+    server.pause = 0.3
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(lambda _: fetch_entry(served, progress=False), range(2)))
+    assert found[0] == found[1]
+    assert len(server.asked) == 1
+    assert parts(home) == ["lost.mat"]
 
 
 def test_an_interrupted_download_goes_on_where_it_stopped(

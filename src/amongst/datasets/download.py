@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from amongst.datasets.archives import extract_tar
@@ -82,7 +86,25 @@ def _retrieve(url: str, file: File, folder: Path, progress: bool) -> Path:
     pooch.get_logger().setLevel("WARNING")
     known = None if file.sha256 is None else f"sha256:{file.sha256}"
     downloader = Resumable(folder / f"{file.name}.part", file.sha256, progress)
-    return Path(pooch.retrieve(url, known, fname=file.name, path=folder, downloader=downloader))
+    with _one_at_a_time(folder):
+        return Path(pooch.retrieve(url, known, fname=file.name, path=folder, downloader=downloader))
+
+
+@contextmanager
+def _one_at_a_time(folder: Path) -> Iterator[None]:
+    """Processes that want the same file wait for the first, and find it there. A killed one leaves
+    no lock behind; a system without such locks goes on without."""
+    with suppress(ImportError):
+        fcntl = importlib.import_module("fcntl")
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            with suppress(OSError):  # some network drives
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(handle)
+        return
+    yield
 
 
 def _cache() -> Path:
