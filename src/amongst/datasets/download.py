@@ -94,17 +94,18 @@ def _retrieve(url: str, file: File, folder: Path, progress: bool) -> Path:
 def _one_at_a_time(folder: Path) -> Iterator[None]:
     """Processes that want the same file wait for the first, and find it there. A killed one leaves
     no lock behind; a system without such locks goes on without."""
-    with suppress(ImportError):
+    try:
         fcntl = importlib.import_module("fcntl")
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            with suppress(OSError):  # some network drives
-                fcntl.flock(handle, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(handle)
+    except ImportError:
+        yield
         return
-    yield
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # some network drives
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def _cache() -> Path:
