@@ -19,9 +19,9 @@ import torch
 from torch import Tensor, nn
 
 from amongst.candidates import CandidateSets, as_candidates
-from amongst.checks import check_choice, check_number
-from amongst.errors import DivergenceError, InputError
-from amongst.losses import partial
+from amongst.checks import check_choice
+from amongst.errors import InputError
+from amongst.losses import door, partial
 from amongst.losses.psi import Psi, get_psi
 
 __all__ = [
@@ -45,15 +45,25 @@ class PartialLabelLoss(nn.Module):
     ----------
     candidates : anything `as_candidates` takes; n rows, K classes.
     reduction : ``"mean"`` over the batch, ``"sum"``, or ``"none"`` for one value a row.
+    check : whether to look for row numbers out of range, NaN and infinity. That makes the host wait
+        for the device; say False under `torch.vmap` or in a CUDA graph. `torch.compile` leaves
+        these checks out by itself.
+
+    Examples
+    --------
+    >>> criterion = CCLoss([{0, 1}, {2, 0}], check=False)
+    >>> torch.vmap(criterion, in_dims=(0, None))(torch.zeros(2, 2, 3), torch.tensor([0, 1]))
+    tensor([0.4055, 0.4055])
     """
 
     inside: Tensor
     weights: Tensor
     weighted: ClassVar[bool] = False
 
-    def __init__(self, candidates: Any, *, reduction: str = "mean") -> None:
+    def __init__(self, candidates: Any, *, reduction: str = "mean", check: bool = True) -> None:
         super().__init__()
         self.reduction = check_choice("reduction", reduction, REDUCTIONS)
+        self.check = check
         sets = as_candidates(candidates)
         self.candidates = sets
         self.register_buffer("inside", torch.from_numpy(sets.to_mask()))
@@ -61,28 +71,28 @@ class PartialLabelLoss(nn.Module):
         self.register_buffer("weights", weights)
 
     def forward(self, scores: Tensor, index: Tensor) -> Tensor:
-        """The loss of a batch.
+        """The loss of a batch, computed in float32 at least.
 
         Parameters
         ----------
         scores : shape (B, K), straight from the network (no softmax).
-        index : shape (B,), the row numbers of the batch in `candidates`.
+        index : shape (B,), the row numbers of the batch in `candidates`, 0 to n − 1.
         """
-        inside = self._rows(scores, index)
+        scores, index = self._tensors(scores, index)
         weights = self.weights[index].to(scores.dtype) if self.weighted else self.weights
-        losses = self.loss(scores, inside, weights)
-        if not torch.isfinite(losses).all():
-            raise DivergenceError(
-                "the loss is not finite: scores contain NaN or infinity. Lower the learning rate, "
-                "or look for NaN in the inputs."
-            )
+        losses = self.loss(scores, self.inside[index], weights)
+        if self._looks():
+            door.check_losses(losses, scores, weights)
         return _reduce(losses, self.reduction)
 
     @torch.no_grad()
     def update(self, scores: Tensor, index: Tensor) -> None:
         """Set the weights of these rows from their scores; a loss without weights does nothing."""
         if self.weighted:
-            fresh = self.refreshed(scores.detach(), self._rows(scores, index))
+            scores, index = self._tensors(scores, index)
+            if self._looks():
+                door.check_scores(scores)
+            fresh = self.refreshed(scores.detach(), self.inside[index])
             self.weights[index] = fresh.to(self.weights.dtype)
 
     def loss(self, scores: Tensor, inside: Tensor, weights: Tensor) -> Tensor:
@@ -93,19 +103,26 @@ class PartialLabelLoss(nn.Module):
         """The weights that these scores ask for, shape (B, K)."""
         return partial.candidate_weights(scores, inside)
 
-    def _rows(self, scores: Tensor, index: Tensor) -> Tensor:
+    def _tensors(self, scores: Any, index: Any) -> tuple[Tensor, Tensor]:
         n, k = self.inside.shape
-        if scores.ndim != 2 or scores.shape[1] != k:
+        scores = door.as_scores(scores, k, self.inside.device)
+        index = door.as_index(index, len(scores), n)
+        rows = door.in_range(index, n) if self._looks() else index
+        return scores, rows.to(self.inside.device)
+
+    def _looks(self) -> bool:
+        return self.check and not torch.compiler.is_compiling()
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any) -> None:
+        """As any module, but only a state of these candidate sets: its weights are theirs."""
+        saved = state_dict.get(f"{prefix}inside", self.inside)
+        same_shape = saved.shape == self.inside.shape
+        if same_shape and not torch.equal(saved.to(self.inside.device), self.inside):
             raise InputError(
-                f"scores has shape {tuple(scores.shape)}; it must be (batch, {k}): one column for "
-                "each class of the candidate sets."
+                "state_dict belongs to other candidate sets than this loss; build the loss from "
+                "the sets with which the state was saved."
             )
-        if index.shape != scores.shape[:1]:
-            raise InputError(
-                f"index has shape {tuple(index.shape)}, but scores has {len(scores)} rows; index "
-                f"holds the row number (0 to {n - 1}) of each row of the batch."
-            )
-        return self.inside[index]
+        super()._load_from_state_dict(state_dict, prefix, *args)
 
 
 class LWLoss(PartialLabelLoss):
@@ -122,7 +139,7 @@ class LWLoss(PartialLabelLoss):
         as `amongst.theory.auto_beta`.
     alpha : ≥ 0, the factor on candidates.
     initial : ``"paper"``, or ``"official"`` (1/K everywhere).
-    reduction : ``"mean"``, ``"sum"`` or ``"none"``.
+    reduction, check : see `PartialLabelLoss`.
 
     Examples
     --------
@@ -147,12 +164,13 @@ class LWLoss(PartialLabelLoss):
         *,
         initial: str = "paper",
         reduction: str = "mean",
+        check: bool = True,
     ) -> None:
-        super().__init__(candidates, reduction=reduction)
-        self.psi = get_psi(psi)
+        super().__init__(candidates, reduction=reduction, check=check)
+        self.psi = get_psi(psi, trainable=True)
         chosen = beta(self.candidates, self.psi) if callable(beta) else beta
-        self.beta = check_number("beta", chosen, low=0)
-        self.alpha = check_number("alpha", alpha, low=0)
+        self.beta = door.check_factor("beta", chosen)
+        self.alpha = door.check_factor("alpha", alpha)
         self.weights = partial.initial_weights(self.inside, initial)
 
     def loss(self, scores: Tensor, inside: Tensor, weights: Tensor) -> Tensor:
@@ -176,8 +194,8 @@ class PRODENLoss(PartialLabelLoss):
 
     weighted = True
 
-    def __init__(self, candidates: Any, *, reduction: str = "mean") -> None:
-        super().__init__(candidates, reduction=reduction)
+    def __init__(self, candidates: Any, *, reduction: str = "mean", check: bool = True) -> None:
+        super().__init__(candidates, reduction=reduction, check=check)
         self.weights = self.weights * self.inside
 
     def loss(self, scores: Tensor, inside: Tensor, weights: Tensor) -> Tensor:
@@ -215,10 +233,15 @@ class _PsiLoss(PartialLabelLoss):
     function: ClassVar[Callable[..., Tensor]]
 
     def __init__(
-        self, candidates: Any, psi: str = "cross_entropy", *, reduction: str = "mean"
+        self,
+        candidates: Any,
+        psi: str = "cross_entropy",
+        *,
+        reduction: str = "mean",
+        check: bool = True,
     ) -> None:
-        super().__init__(candidates, reduction=reduction)
-        self.psi = get_psi(psi)
+        super().__init__(candidates, reduction=reduction, check=check)
+        self.psi = get_psi(psi, trainable=True)
 
     def loss(self, scores: Tensor, inside: Tensor, weights: Tensor) -> Tensor:
         """The pure function of that name, shape (B,)."""
@@ -265,8 +288,9 @@ class CLPLLoss(_PsiLoss):
         *,
         form: str = "max",
         reduction: str = "mean",
+        check: bool = True,
     ) -> None:
-        super().__init__(candidates, psi, reduction=reduction)
+        super().__init__(candidates, psi, reduction=reduction, check=check)
         self.form = check_choice("form", form, ("max", "mean"))
 
     def loss(self, scores: Tensor, inside: Tensor, weights: Tensor) -> Tensor:

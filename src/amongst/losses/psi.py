@@ -2,7 +2,8 @@
 
 Each ψ is a pair over the whole score row g ∈ R^K: `toward` gives ψ(g_z), which falls as g_z grows,
 and `away` gives ψ(−g_z). For the cross-entropy form the two are −log p_z and −log(1 − p_z) with
-p = softmax(g). Every one is finite, with finite gradients, at scores of ±1e4; NaN stays NaN.
+p = softmax(g). In float32 and float64 every one is finite, with finite gradients, at scores of ±1e4;
+NaN stays NaN. The loss modules compute half precision in float32.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from amongst.checks import check_choice
+from amongst.errors import InputError
 
 __all__ = ["EXPONENT_CAP", "PSIS", "Psi", "get_psi"]
 
@@ -58,7 +60,17 @@ def _of_margin(
     name: str, psi: Elementwise, *, symmetric: bool = False, trainable: bool = True
 ) -> Psi:
     """A ψ that looks at each score by itself: away(g) = ψ(−g)."""
-    return Psi(name, psi, lambda scores: psi(-scores), symmetric, trainable)
+    return Psi(name, psi, _Mirrored(psi), symmetric, trainable)
+
+
+@dataclass(frozen=True)
+class _Mirrored:
+    """ψ(−g); an object rather than a lambda, so that a ψ can be pickled."""
+
+    psi: Elementwise
+
+    def __call__(self, scores: Tensor) -> Tensor:
+        return self.psi(-scores)
 
 
 def _sigmoid(margin: Tensor) -> Tensor:
@@ -96,7 +108,9 @@ def _surprise(scores: Tensor) -> Tensor:
 
 def _surprise_of_others(scores: Tensor) -> Tensor:
     """−log(1 − p_z) without cancellation: only the largest p_z can be near 1, and for it the
-    others are summed by logsumexp."""
+    others are summed by logsumexp. A single class has no others, and costs nothing."""
+    if scores.shape[-1] == 1:
+        return scores * 0
     top = scores.argmax(-1, keepdim=True)
     rest = scores.scatter(-1, top, float("-inf")).logsumexp(-1, keepdim=True)
     of_top = scores.logsumexp(-1, keepdim=True) - rest
@@ -123,10 +137,16 @@ PSIS = MappingProxyType(
 """Every ψ by its name."""
 
 
-def get_psi(psi: str | Psi) -> Psi:
-    """The ψ of that name; a `Psi` passes through.
+def get_psi(psi: str | Psi, *, trainable: bool = False) -> Psi:
+    """The ψ of that name; a `Psi` passes through. With `trainable`, one with a gradient only.
 
     >>> get_psi("ramp").symmetric
     True
+    >>> get_psi("zero_one", trainable=True)
+    Traceback (most recent call last):
+    amongst.errors.InputError: psi='zero_one' is for evaluation only: it has no gradient.
     """
-    return psi if isinstance(psi, Psi) else PSIS[check_choice("psi", psi, PSIS)]
+    found = psi if isinstance(psi, Psi) else PSIS[check_choice("psi", psi, PSIS)]
+    if trainable and not found.trainable:
+        raise InputError(f"psi={found.name!r} is for evaluation only: it has no gradient.")
+    return found

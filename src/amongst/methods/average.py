@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from amongst.losses import average
+from amongst.losses import average, get_psi
 from amongst.methods.base import LossForm, Method
 from amongst.methods.proden import PRODEN
 
@@ -32,6 +32,9 @@ class Average(Method):
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = PRODEN.grid
 
     psi: str = "cross_entropy"
+
+    def __post_init__(self) -> None:
+        get_psi(self.psi, trainable=True)
 
     @property
     def loss_form(self) -> LossForm:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from amongst.checks import check_choice
-from amongst.losses import clpl, clpl_mean
+from amongst.losses import clpl, clpl_mean, get_psi
 from amongst.methods.base import LossForm, Method
 from amongst.methods.proden import PRODEN
 
@@ -38,6 +38,7 @@ class CLPL(Method):
     form: str = "max"
 
     def __post_init__(self) -> None:
+        get_psi(self.psi, trainable=True)
         check_choice("form", self.form, ("max", "mean"))
 
     @property

@@ -10,14 +10,14 @@ from typing import Any, ClassVar, Self
 
 from torch import Tensor
 
-from amongst.checks import check_choice
-from amongst.errors import InputError
+from amongst.checks import check_choice, check_number
 from amongst.losses import (
     get_psi,
     initial_weights,
     leveraged_weighted,
     leveraged_weights,
 )
+from amongst.losses.door import check_factor
 from amongst.methods.base import LossForm, Method, Refresh
 
 __all__ = ["LW"]
@@ -67,14 +67,12 @@ class LW(Method):
     def __post_init__(self) -> None:
         check_choice("initial", self.initial, ("paper", "official"))
         check_choice("refresh", self.refresh, ("same", "post", "epoch"))
-        if not get_psi(self.psi).trainable:
-            raise InputError(f"psi={self.psi!r} is for evaluation only: it has no gradient.")
+        get_psi(self.psi, trainable=True)
         for name in ("beta", "alpha"):
-            value = getattr(self, name)
-            if not isinstance(value, Tensor) and not value >= 0:
-                raise InputError(f"{name}={value!r} must be a number of at least 0.")
-        if not isinstance(self.fade, Tensor) and not 0 <= self.fade <= 1:
-            raise InputError(f"fade={self.fade!r} must be a number between 0 and 1.")
+            if not isinstance(value := getattr(self, name), Tensor):
+                check_factor(name, value)
+        if not isinstance(self.fade, Tensor):
+            check_number("fade", self.fade, low=0, high=1)
 
     @property
     def when(self) -> Refresh:

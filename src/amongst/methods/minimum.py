@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from amongst.losses import minimum
+from amongst.losses import get_psi, minimum
 from amongst.methods.base import LossForm, Method
 from amongst.methods.proden import PRODEN
 
@@ -32,6 +32,9 @@ class Minimum(Method):
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = PRODEN.grid
 
     psi: str = "cross_entropy"
+
+    def __post_init__(self) -> None:
+        get_psi(self.psi, trainable=True)
 
     @property
     def loss_form(self) -> LossForm:

@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
 from torch import Tensor
 
-from amongst.checks import check_number
+from amongst.checks import check_integer, check_number
 from amongst.errors import InputError
 from amongst.theory.law import Rates, as_row, rates_of
 
@@ -83,7 +82,7 @@ def ova_weights(q: Rates, y: int, beta: float, K: int | None = None) -> Tensor:
     >>> ova_weights(0.5, y=0, beta=2.0, K=3)
     tensor([1., 2., 2.], dtype=torch.float64)
     """
-    rates = rates_of(q, y, K if K is not None else int(torch.as_tensor(q).shape[-1]))
+    rates = rates_of(q, y, _class_count(q) if K is None else check_integer("K", K, low=1))
     push = check_number("beta", beta, low=0) * (1 - rates) - rates
     push[y] = 1
     if not (push > 0).all():
@@ -104,6 +103,13 @@ def symmetric_form(weights: Any, q: Rates, y: int, beta: float) -> tuple[Tensor,
     w = as_row(weights, "weights")
     rates = rates_of(q, y, w.shape[-1])
     return w * (rates - beta * (1 - rates)), (w * beta * (1 - rates)).sum()
+
+
+def _class_count(q: Rates) -> int:
+    shape = np.shape(q)
+    if not shape:
+        raise InputError(f"q={q!r} is one number, so K is needed too: the number of classes.")
+    return int(shape[-1])
 
 
 def _rates(q: Any) -> Array:
