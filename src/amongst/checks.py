@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterable
 from numbers import Integral, Real
 
@@ -56,7 +57,7 @@ def check_number(
     good = isinstance(value, Real) and not isinstance(value, bool)
     number = float(value) if good else float("nan")  # type: ignore[arg-type]
     above = low is None or (number > low if open_low else number >= low)
-    if good and above and (high is None or number <= high) and number == number:
+    if good and above and (high is None or number <= high) and math.isfinite(number):
         return number
     raise InputError(f"{name}={value!r} must be a number{_interval(low, high, open_low)}.")
 

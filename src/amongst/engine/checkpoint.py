@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from amongst.archive import read_archive, write_archive
 from amongst.engine.data import TrainingData
@@ -25,7 +25,7 @@ from amongst.engine.single import Training
 from amongst.errors import InputError
 from amongst.methods import Method
 
-__all__ = ["Keeper", "fingerprint", "load_checkpoint", "save_checkpoint"]
+__all__ = ["Keeper", "fingerprint", "kept_seed", "load_checkpoint", "save_checkpoint"]
 
 
 class Keeper:
@@ -74,8 +74,11 @@ class Keeper:
         return True
 
 
-def fingerprint(data: TrainingData, method: Method, settings: Settings) -> str:
-    """A digest of what a run depends on; the number of epochs counts if the schedule needs it.
+def fingerprint(
+    data: TrainingData, method: Method, settings: Settings, model: nn.Module | None = None
+) -> str:
+    """The seed, and a digest of what a run depends on: data, method, settings, and the model as it
+    is before the first step. The number of epochs counts if the schedule or the method needs it.
 
     >>> import numpy as np
     >>> from amongst import as_candidates
@@ -87,14 +90,26 @@ def fingerprint(data: TrainingData, method: Method, settings: Settings) -> str:
     (True, False)
     """
     facts = settings.to_dict()
-    if settings.schedule != "cosine":
+    if settings.schedule != "cosine" and method.at(1.0) == method:
         del facts["epochs"]
     digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
     digest.update(repr(method).encode())
-    for tensor in (data.features.values, data.inside, data.features.shift, data.features.scale):
+    values = [data.features.values, data.inside, data.features.shift, data.features.scale]
+    named = {} if model is None else model.state_dict()
+    digest.update(json.dumps(list(named)).encode())
+    for tensor in (*values, *named.values()):
         if tensor is not None:
-            digest.update(np.ascontiguousarray(tensor.cpu().numpy()).tobytes())
-    return digest.hexdigest()
+            digest.update(np.ascontiguousarray(_array(tensor)).tobytes())
+    return f"{settings.seed}-{digest.hexdigest()}"
+
+
+def kept_seed(path: str | os.PathLike[str]) -> int | None:
+    """The seed of the run that is kept at `path`, None if there is none."""
+    if not Path(path).exists():
+        return None
+    _, facts = read_archive(path)
+    first = str(facts.get("mark", "")).partition("-")[0]
+    return int(first) if first.isdigit() else None
 
 
 def save_checkpoint(path: str | os.PathLike[str], state: Training, mark: str = "") -> None:
@@ -109,13 +124,20 @@ def save_checkpoint(path: str | os.PathLike[str], state: Training, mark: str = "
     write_archive(path, arrays, facts)
 
 
-def load_checkpoint(path: str | os.PathLike[str], state: Training, mark: str = "") -> None:
-    """Put a fresh `state` (from `start`) to where the checkpoint at `path` was."""
+def load_checkpoint(
+    path: str | os.PathLike[str], state: Training, mark: str = "", epochs: int | None = None
+) -> None:
+    """Put a fresh `state` (from `start`) to where the checkpoint at `path` was, at most `epochs`."""
     arrays, facts = read_archive(path)
     if facts.get("kind") != "checkpoint" or facts.get("mark") != mark:
         raise InputError(
-            f"the checkpoint {os.fspath(path)!r} is of another run: its data, method or settings "
-            "differ. Delete it, or name another file."
+            f"the checkpoint {os.fspath(path)!r} is of another run: its data, model, method, seed or "
+            "settings differ. Delete it, or name another file."
+        )
+    if epochs is not None and facts["epoch"] > epochs:
+        raise InputError(
+            f"the checkpoint {os.fspath(path)!r} has {facts['epoch']} epochs, and epochs={epochs} "
+            "asks for fewer. Delete it, or name another file."
         )
     tensors = {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
     model = {k.removeprefix("model/"): v for k, v in tensors.items() if k.startswith("model/")}
@@ -156,4 +178,7 @@ def _slots(tensors: dict[str, Tensor]) -> dict[int, dict[str, Tensor]]:
 
 
 def _array(value: Any) -> Any:
-    return value.detach().cpu().numpy() if isinstance(value, Tensor) else np.asarray(value)
+    if not isinstance(value, Tensor):
+        return np.asarray(value)
+    plain = value.detach().cpu()
+    return (plain.float() if plain.dtype == torch.bfloat16 else plain).numpy()

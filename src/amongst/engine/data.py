@@ -103,6 +103,15 @@ class TrainingData:
     features: Features
     inside: Tensor
 
+    def __post_init__(self) -> None:
+        if self.inside.ndim != 2 or len(self.inside) != len(self.features):
+            raise InputError(
+                f"inside has shape {tuple(self.inside.shape)}; with {len(self.features)} rows of "
+                f"features it must be ({len(self.features)}, K)."
+            )
+        if not len(self.features):
+            raise InputError("the data have no rows.")
+
     def __len__(self) -> int:
         return len(self.features)
 
@@ -110,6 +119,17 @@ class TrainingData:
     def n_classes(self) -> int:
         """K."""
         return self.inside.shape[1]
+
+    def seen_in(self, precision: str) -> TrainingData:
+        """The same data, in float64 where that is the precision of training.
+
+        >>> data = TrainingData(Features(torch.zeros(1, 2)), torch.tensor([[True, False]]))
+        >>> data.seen_in("float64").features.dtype, data.seen_in("bf16").features.dtype
+        (torch.float64, torch.float32)
+        """
+        if precision != "float64" or self.features.dtype == torch.float64:
+            return self
+        return TrainingData(self.features.to(self.features.device, torch.float64), self.inside)
 
 
 def training_data(

@@ -62,6 +62,7 @@ class Settings:
         check_number("lr", self.lr, low=0, open_low=True)
         check_number("weight_decay", self.weight_decay, low=0)
         check_number("momentum", self.momentum, low=0, high=1)
+        check_integer("seed", self.seed, low=0)
         check_choice("optimizer", self.optimizer, ("sgd", "adam"))
         check_choice("schedule", self.schedule, SCHEDULES)
         check_choice("precision", self.precision, ("float32", "float64", "tf32", "bf16"))

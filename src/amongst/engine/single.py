@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -113,7 +113,9 @@ def train(
     ['epoch', 'lr', 'loss', 'covering', 'seconds']
     """
     _check_batches(model, data, settings)
-    model.to(data.features.device)
+    data = data.seen_in(settings.precision)
+    model.to(data.features.device, data.features.dtype)
+    watch = _seen_with(data.features, watch)
     state = training or start(model, data, method, settings)
     stepper = stepper or _fast_stepper(state, data, method, settings)
     while state.epoch < settings.epochs:
@@ -128,6 +130,11 @@ def train(
 def start(model: nn.Module, data: TrainingData, method: Method, settings: Settings) -> Training:
     """The state before the first epoch."""
     weights = method.init(data.inside)
+    if weights is None and method.when != "never":
+        raise InputError(
+            f"the method {method.name!r} has when={method.when!r}, but init(inside) gives no weights "
+            "to change. Let init return them, shape (n, K), or let when be 'never'."
+        )
     if weights is not None:
         weights = weights.to(data.features.dtype)
     return Training(model, _optimizer(model, settings), weights)
@@ -173,11 +180,11 @@ def step(
     """One optimiser step on these rows; returns (sum of losses, rows covered), shape (2,)."""
     x, inside = data.features.batch(rows), data.inside[rows]
     weights = None if state.weights is None else state.weights[rows]
-    with _autocast(x.device, settings):
-        scores = state.model(x)
+    scores = _forward(state.model, x, settings)
     _check_scores(scores, inside)
     scores = scores.to(data.features.dtype)
     losses = method.loss(scores, inside, weights)
+    _check_losses(losses, inside, method)
     state.optimizer.zero_grad(set_to_none=True)
     torch.autograd.backward(losses.mean())
     state.optimizer.step()
@@ -185,6 +192,31 @@ def step(
         _refresh_rows(state, x, scores.detach(), inside, rows, method, settings)
         covered = inside.gather(-1, scores.argmax(-1, keepdim=True)).sum()
         return torch.stack((losses.detach().sum(), covered)).double()
+
+
+def _forward(model: nn.Module, x: Tensor, settings: Settings) -> Tensor:
+    """Scores; what a module of a person's own cannot take is told in one sentence."""
+    try:
+        with _autocast(x.device, settings):
+            scores: Tensor = model(x)
+            return scores
+    except torch.OutOfMemoryError:
+        raise
+    except RuntimeError as error:
+        if "can't allocate memory" in str(error):
+            raise
+        reason = str(error).strip().splitlines()[0]
+        raise InputError(
+            f"the model cannot score a batch of shape {tuple(x.shape)} and type {x.dtype}: {reason}."
+        ) from error
+
+
+def _seen_with(features: Features, watch: Sequence[Watch]) -> list[Watch]:
+    """What is watched, where the features are and in their precision; things that look at one set
+    of rows still share it."""
+    seen = {id(item.features): item.features for item in watch}
+    moved = {key: own.to(features.device, features.dtype) for key, own in seen.items()}
+    return [replace(item, features=moved[id(item.features)]) for item in watch]
 
 
 def _fast_stepper(
@@ -286,7 +318,20 @@ def _autocast(device: torch.device, settings: Settings | None) -> AbstractContex
     return nullcontext()
 
 
+def _check_losses(losses: Tensor, inside: Tensor, method: Method) -> None:
+    if losses.shape != inside.shape[:-1]:
+        raise InputError(
+            f"the loss of the method {method.name!r} has shape {tuple(losses.shape)} for a batch of "
+            f"{len(inside)} rows; it must be one value a row, shape ({len(inside)},)."
+        )
+
+
 def _check_scores(scores: Tensor, inside: Tensor) -> None:
+    if not isinstance(scores, Tensor):
+        raise InputError(
+            f"the model gives a {type(scores).__name__}; it must give scores, a tensor of shape "
+            f"{tuple(inside.shape)}."
+        )
     if scores.shape != inside.shape:
         raise InputError(
             f"the model gives scores of shape {tuple(scores.shape)} for a batch of "

@@ -30,13 +30,13 @@ from amongst.engine import (
     train,
     training_data,
 )
-from amongst.engine.checkpoint import Keeper, fingerprint, load_checkpoint
+from amongst.engine.checkpoint import Keeper, fingerprint, kept_seed, load_checkpoint
 from amongst.engine.progress import training_bar
 from amongst.errors import AmongstWarning, InputError
 from amongst.estimators.base import Floats, PartialLabelClassifier
 from amongst.estimators.several import Trained, best_init
 from amongst.methods import Method, get_protocol
-from amongst.models import ModelSpec, build_model
+from amongst.models import MODELS, ModelSpec, build_model
 from amongst.rng import Seed, as_seed
 
 __all__ = ["NeuralClassifier"]
@@ -144,7 +144,7 @@ class NeuralClassifier(PartialLabelClassifier):
         self, X: npt.NDArray[Any], sets: CandidateSets, method: Method, settings: Settings
     ) -> Trained:
         data = training_data(self._features(X), sets, as_device(self.device))
-        data = _in_precision(data, settings)
+        data = data.seen_in(settings.precision)
         model = self._build(X.shape[1:], sets.n_classes, settings)
         run = self._run(model.to(data.features.device, data.features.dtype), data, method, settings)
         return Trained(run.model, run.history)
@@ -152,11 +152,11 @@ class NeuralClassifier(PartialLabelClassifier):
     def _run(
         self, model: torch.nn.Module, data: TrainingData, method: Method, settings: Settings
     ) -> Training:
-        mark = fingerprint(data, method, settings) if self.checkpoint else ""
+        mark = fingerprint(data, method, settings, model) if self.checkpoint else ""
         keeper = Keeper(self.checkpoint, mark)
         state = start(model, data, method, settings)
         if self.checkpoint and Path(self.checkpoint).exists():
-            load_checkpoint(self.checkpoint, state, mark)
+            load_checkpoint(self.checkpoint, state, mark, settings.epochs)
         with training_bar(method.title, settings.epochs, bool(self.verbose)) as move:
 
             def on_epoch(run: Training) -> None:
@@ -191,8 +191,13 @@ class NeuralClassifier(PartialLabelClassifier):
             optimizer=self.optimizer or own.optimizer,  # type: ignore[arg-type]
             schedule=self.schedule or self._schedule(),
             precision=self.precision,
-            seed=as_seed(self.random_state),
+            seed=self._seed(),
         )
+
+    def _seed(self) -> int:
+        """Where none is asked for, a kept run goes on with its own."""
+        kept = kept_seed(self.checkpoint) if self.checkpoint and self.random_state is None else None
+        return as_seed(self.random_state) if kept is None else kept
 
     def _batch_size(self, n_rows: int) -> int:
         """On few rows small batches generalise far better; on many, large ones are faster."""
@@ -237,8 +242,10 @@ class NeuralClassifier(PartialLabelClassifier):
 
     def _scores(self, X: npt.NDArray[Any]) -> Floats:
         device = as_device(self.device)
-        # In float64 a row's score does not depend on the rows beside it; images stay in float32.
-        exact = device.type == "cpu" and len(self.in_shape_) == 1
+        # In float64 a row's score does not depend on the rows beside it; images stay in float32, and
+        # so does a module of a person's own, which may hold tensors that do not follow.
+        named = type(self.model_) in MODELS.values()
+        exact = named and device.type == "cpu" and len(self.in_shape_) == 1
         dtype = torch.float64 if exact else torch.float32
         model = copy.deepcopy(self.model_).to(device, dtype)
         scores = predict_scores(model, self._features(X).to(device, dtype))
@@ -273,9 +280,3 @@ class NeuralClassifier(PartialLabelClassifier):
         }
         self.model_.load_state_dict(values)
         self.model_.eval()
-
-
-def _in_precision(data: TrainingData, settings: Settings) -> TrainingData:
-    if settings.precision != "float64":
-        return data
-    return TrainingData(data.features.to(data.features.device, torch.float64), data.inside)

@@ -25,12 +25,20 @@ def save(
     metadata: Mapping[str, Any] | None = None,
 ) -> None:
     """Write a fitted estimator to one file; see `PartialLabelClassifier.save`."""
+    from amongst.estimators import ESTIMATORS
+
     check_is_fitted(estimator)
+    name = type(estimator).__name__
+    if ESTIMATORS.get(name) is not type(estimator):
+        raise InputError(
+            f"{name} is a class of your own, which the file could not bring back: it holds values, no "
+            "code. Use joblib.dump(estimator, path), or save estimator.model_.state_dict()."
+        )
     arrays, facts = estimator._get_state()
     params = estimator.get_params(deep=False)
     whole = {
         "kind": "estimator",
-        "estimator": type(estimator).__name__,
+        "estimator": name,
         "params": {name: _plain(name, value) for name, value in params.items()},
         "classes": _classes_to_json(estimator.classes_),
         "n_features_in": int(estimator.n_features_in_),

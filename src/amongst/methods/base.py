@@ -13,6 +13,8 @@ from typing import Any, ClassVar, Literal, Self
 
 from torch import Tensor
 
+from amongst.errors import InputError
+
 __all__ = ["LossForm", "Method", "Optimizer", "Refresh"]
 
 Refresh = Literal["never", "same", "post", "epoch"]
@@ -90,4 +92,7 @@ class Method(ABC):
 
     def update(self, scores: Tensor, inside: Tensor) -> Tensor:
         """The weights that these scores ask for, shape (..., K)."""
-        raise NotImplementedError(f"{self.name} has no weights")
+        raise InputError(
+            f"the method {self.name!r} has when={self.when!r}, but no update(scores, inside) to give "
+            "new weights. Write one, or let when be 'never'."
+        )

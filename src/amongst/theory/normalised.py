@@ -225,7 +225,9 @@ def _reversal(k: int, q: float, free: float, full: float) -> float:
         v = 2 * inside / (linear + math.sqrt(max(linear**2 - 4 * inside * free / u, 0.0)))
         return 2 * u + (k - 2) * v - 1
 
-    return leverage(float(brentq(excess, 1e-12, 0.5)) if k > 2 else 0.5)
+    if k == 2 or excess(0.5) <= 0:  # the other labels are never alone with y: u = 1/2, rounded
+        return leverage(0.5)
+    return leverage(float(brentq(excess, 1e-12, 0.5)))
 
 
 def _law_of_sizes(sizes: Any) -> Array:
