@@ -29,7 +29,7 @@ from amongst import (
 )
 from amongst.candidates import CandidateSets, uniform
 from amongst.engine import single
-from amongst.errors import AmongstWarning, DivergenceError, FileFormatError, InputError
+from amongst.errors import DivergenceError, FileFormatError, InputError
 
 NEURAL = [
     LWClassifier,
@@ -196,9 +196,10 @@ def test_interrupt_keeps_the_last_epoch_and_goes_on(
         return real(*args)
 
     monkeypatch.setattr(single, "run_epoch", interrupted)
-    with pytest.warns(AmongstWarning, match="epoch 5 of 8 is kept"):
+    with pytest.raises(KeyboardInterrupt, match=r"epoch 5 of 8 is kept\. Call fit again"):
         model.fit(X, sets)
     assert len(model.history_) == 5
+    assert len(model.predict(X)) == len(X)
     monkeypatch.setattr(single, "run_epoch", real)
     model.fit(X, sets)
     assert len(model.history_) == 8

@@ -5,13 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse
 import torch
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, KFold
 from torch import Tensor, nn
 
-from amongst import CandidateSets, CCClassifier, LWClassifier
+from amongst import CandidateSets, CCClassifier, IPALClassifier, LWClassifier
 from amongst.candidates import uniform
-from amongst.errors import InputError
+from amongst.engine import single
+from amongst.errors import DivergenceError, InputError
 from amongst.theory import auto_beta
 
 RNG = np.random.default_rng(0)
@@ -82,3 +87,53 @@ def test_saving_a_class_of_ones_own_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"Mine is a class of your own.*joblib"):
         Mine(model="linear", epochs=1).fit(X, SETS).save(tmp_path / "mine")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_fit_that_fails_leaves_the_model_as_it_was() -> None:
+    model = LWClassifier(model="linear", epochs=3, random_state=0).fit(X, SETS)
+    before = model.predict(X)
+    renamed = uniform(np.array(["a", "b", "c"])[Y], 0.3, seed=0)
+    with pytest.raises(DivergenceError):
+        model.set_params(lr=1e9).fit(X, renamed)
+    np.testing.assert_array_equal(model.predict(X), before)
+
+
+@pytest.mark.parametrize("model", [LWClassifier(lr=1e9), IPALClassifier(n_neighbors=70)])
+def test_after_a_first_fit_that_fails_nothing_is_fitted(model: LWClassifier) -> None:
+    with pytest.raises((DivergenceError, InputError)):
+        model.fit(X, SETS)
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+
+
+def test_ctrl_c_stops_a_search_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = iter(range(100))
+    real = single.run_epoch
+
+    def interrupted(*args: object) -> object:
+        if next(calls) == 5:
+            raise KeyboardInterrupt
+        return real(*args)
+
+    monkeypatch.setattr(single, "run_epoch", interrupted)
+    search = GridSearchCV(CCClassifier(epochs=4), {"lr": [0.1, 0.2]}, cv=KFold(2, shuffle=True))
+    with pytest.raises(KeyboardInterrupt, match="epoch 1 of 4 is kept"):
+        search.fit(X, SETS)
+
+
+def test_a_mask_is_scored_by_position() -> None:
+    sets = uniform(np.array(["ant", "bee", "cow"])[Y], 0.3, seed=0)
+    model = CCClassifier(model="linear", epochs=5, random_state=0).fit(X, sets)
+    mask = sets.to_mask()
+    expected = model.score(X, sets)
+    for y in (mask, mask.astype(int), scipy.sparse.csr_matrix(mask)):
+        assert model.score(X, y) == expected
+
+
+def test_disambiguate_keeps_the_index() -> None:
+    frame = pd.DataFrame(X, index=[f"r{i}" for i in range(60)]).sample(frac=1, random_state=0)
+    order = [int(name[1:]) for name in frame.index]
+    model = CCClassifier(model="linear", epochs=2, random_state=0).fit(frame, SETS[order])
+    chosen = model.disambiguate(frame, SETS[order])
+    assert chosen.index.equals(frame.index)
+    assert not frame.join(chosen)["label"].isna().any()

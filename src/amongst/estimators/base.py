@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import warnings
 from abc import ABCMeta, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -19,9 +21,13 @@ from amongst.archive import Arrays
 from amongst.candidates import CandidateSets, as_candidates
 from amongst.errors import InputError
 
-__all__ = ["PartialLabelClassifier", "restricted_proba"]
+__all__ = ["KeptInterrupt", "PartialLabelClassifier", "restricted_proba"]
 
 Floats = npt.NDArray[np.floating[Any]]
+
+
+class KeptInterrupt(KeyboardInterrupt):
+    """Ctrl-C during a training whose last finished epoch is kept."""
 
 
 class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
@@ -42,17 +48,34 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     def fit(self, X: npt.ArrayLike, y: Any) -> Self:
         """Learn from features and candidate sets.
 
+        A fit that fails leaves the estimator as it was. Ctrl-C stops with KeyboardInterrupt; a
+        network then keeps its last finished epoch, and predicts.
+
         Parameters
         ----------
         X : shape (n, d), or (n, channels, height, width) for images; numbers without NaN.
         y : the candidate labels of each row, in any form `as_candidates` takes; ordinary labels
             are sets of one.
         """
-        X = self._validate_X(X, reset=True)
-        sets = self._validate_y(y, len(X))
-        self.classes_ = sets.classes
-        self._fit(X, sets)
+        with self._as_it_was_if_it_fails():
+            X = self._validate_X(X, reset=True)
+            sets = self._validate_y(y, len(X))
+            self.classes_ = sets.classes
+            self._fit(X, sets)
         return self
+
+    @contextmanager
+    def _as_it_was_if_it_fails(self) -> Iterator[None]:
+        """A failure inside undoes what it did to this estimator; a kept interruption is none."""
+        before = dict(vars(self))
+        try:
+            yield
+        except KeptInterrupt:
+            raise
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """The likeliest class of each row, shape (n,)."""
@@ -72,10 +95,21 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         With true labels this is the accuracy; with candidate sets, the covering rate.
         """
         predicted = self.predict(X)
-        sets = as_candidates(y)
+        sets = (
+            as_candidates(y, classes=self.classes_.tolist())
+            if self._is_mask(y)
+            else as_candidates(y)
+        )
         if len(sets) != len(predicted):
             raise InputError(f"X has {len(predicted)} rows, but y has {len(sets)}.")
         return float(sets.contains(predicted).mean())
+
+    def _is_mask(self, y: Any) -> bool:
+        """Whether this is a 0/1 matrix with a column for each class, without their names."""
+        if issparse(y):
+            return bool(y.shape[1] == len(self.classes_))
+        wide = isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == len(self.classes_)
+        return wide and y.dtype.kind in "biuf" and bool(np.isin(y, (0, 1)).all())
 
     def disambiguate(self, X: npt.ArrayLike, y: Any) -> pd.DataFrame:
         """Which candidate was right: the likeliest of each row's, and how sure.
@@ -87,7 +121,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
         Returns
         -------
-        DataFrame with a row for each row of X: ``label``, the likeliest candidate;
+        DataFrame with a row for each row of X, and its index: ``label``, the likeliest candidate;
         ``confidence``, its probability amongst the candidates; ``runner_up`` and
         ``runner_up_confidence``, the second likeliest (None and 0 for a single candidate).
         """
@@ -107,7 +141,8 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
                 "confidence": inside[rows, first],
                 "runner_up": runner_up,
                 "runner_up_confidence": np.where(several, inside[rows, second], 0.0),
-            }
+            },
+            index=X.index if isinstance(X, pd.DataFrame) else None,
         )
 
     def save(self, path: str | os.PathLike[str], metadata: Mapping[str, Any] | None = None) -> None:
@@ -171,7 +206,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             )
         if sets.n_classes < 2:
             raise InputError(
-                f"y has one class only ({sets.classes[0]!r}); a classifier needs at least two. "
+                f"y has one class only ({sets.classes.tolist()[0]!r}); a classifier needs at least two. "
                 "Pass as_candidates(y, classes=[…]) if there are more."
             )
         if bool((sets.sizes == sets.n_classes).all()):

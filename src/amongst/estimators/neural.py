@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import os
-import warnings
 from abc import abstractmethod
 from pathlib import Path
 from typing import Any, ClassVar
@@ -32,8 +31,8 @@ from amongst.engine import (
 )
 from amongst.engine.checkpoint import Keeper, fingerprint, kept_seed, load_checkpoint
 from amongst.engine.progress import training_bar
-from amongst.errors import AmongstWarning, InputError
-from amongst.estimators.base import Floats, PartialLabelClassifier
+from amongst.errors import InputError
+from amongst.estimators.base import Floats, KeptInterrupt, PartialLabelClassifier
 from amongst.estimators.several import Trained, best_init
 from amongst.methods import Method, get_protocol
 from amongst.models import MODELS, ModelSpec, build_model
@@ -139,6 +138,8 @@ class NeuralClassifier(PartialLabelClassifier):
         self.model_ = run.model.to("cpu", torch.float32).eval()
         self.history_ = run.history
         self.n_iter_ = len(run.history)
+        if self.n_init == 1 and self.n_iter_ < settings.epochs:
+            self._stop(settings)
 
     def _train_one(
         self, X: npt.NDArray[Any], sets: CandidateSets, method: Method, settings: Settings
@@ -168,17 +169,14 @@ class NeuralClassifier(PartialLabelClassifier):
             except KeyboardInterrupt:
                 if not keeper.restore(state):
                     raise
-                self._warn_interrupted(state, settings)
         keeper.write(state)
         return state
 
-    def _warn_interrupted(self, state: Training, settings: Settings) -> None:
+    def _stop(self, settings: Settings) -> None:
         onward = " Call fit again to go on." if self.checkpoint else ""
-        warnings.warn(
-            f"training was interrupted; the model of epoch {state.epoch} of {settings.epochs} is "
-            f"kept.{onward}",
-            AmongstWarning,
-            stacklevel=4,
+        raise KeptInterrupt(
+            f"training was interrupted; the model of epoch {self.n_iter_} of {settings.epochs} is "
+            f"kept.{onward}"
         )
 
     def _settings(self, n_rows: int) -> Settings:
