@@ -10,8 +10,9 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from amongst.engine.checkpoint import Keeper, fingerprint, load_checkpoint
+from amongst.engine.checkpoint import Keeper, load_checkpoint
 from amongst.engine.data import Features, TrainingData
+from amongst.engine.population.checkpoint import digest_of, mark_of_member, mark_of_model
 from amongst.engine.population.member import Member
 from amongst.engine.population.result import Wave
 from amongst.engine.population.task import Task
@@ -20,7 +21,7 @@ from amongst.engine.single import Training, Watch, start, train
 from amongst.errors import DivergenceError
 from amongst.metrics import accuracy
 from amongst.models import ConvNet, build_model
-from amongst.models.stacked import stack_models
+from amongst.models.stacked import SoloNetwork
 
 __all__ = ["goes_alone", "train_alone"]
 
@@ -41,7 +42,7 @@ def train_alone(task: Task, index: int) -> Wave:
     model = build_model(task.model, shape, member.n_classes, member.initial_seed, **task.options)
     model.to(data.features.device, data.features.dtype)
     state = start(model, data, member.method, settings)
-    keeper = _keeper(task, index, state, data)
+    keeper = _keeper(task, member, state)
     values = torch.full((settings.epochs, 1, len(task.columns)), torch.nan, dtype=torch.float64)
     _fill(task, values, state)
     task.progress.go_on(1, state.epoch)
@@ -65,7 +66,7 @@ def train_alone(task: Task, index: int) -> Wave:
     seconds = torch.zeros(settings.epochs, dtype=torch.float64)
     seconds[: state.epoch] = torch.tensor([r["seconds"] for r in state.records]).double()
     weights = None if state.weights is None or not task.keep_weights else state.weights.cpu()
-    network = stack_models([state.model.cpu()], dtype=data.features.dtype)
+    network = SoloNetwork(state.model.cpu())
     return Wave((index,), network, values, seconds, torch.tensor([diverged]), (weights,))
 
 
@@ -116,12 +117,11 @@ def _apply(criterion: Callable[[Tensor, Tensor], Tensor], inside: Tensor, scores
     return criterion(scores.unsqueeze(0), inside).squeeze(0)
 
 
-def _keeper(task: Task, index: int, state: Training, data: TrainingData) -> Keeper:
+def _keeper(task: Task, member: Member, state: Training) -> Keeper:
     """Goes on from the member's checkpoint where there is one."""
-    member = task.members[index]
     if task.checkpoint is None:
         return Keeper()
-    mark = f"{fingerprint(data, member.method, member.settings)}-{member.initial_seed}"
+    mark = digest_of(task.mark, mark_of_member(member, {}), mark_of_model(state.model))
     task.checkpoint.mkdir(parents=True, exist_ok=True)
     path: Path = task.checkpoint / f"member-{mark}.amongst"
     if path.exists():

@@ -6,16 +6,30 @@ import hashlib
 import json
 import os
 import time
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import torch
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
-from torch import Tensor
+from torch import Tensor, nn
 
+from amongst.engine.data import Features
 from amongst.engine.population.cohort import Cohort
+from amongst.engine.population.member import Member
+from amongst.engine.single import Watch
+from amongst.errors import FileFormatError
 
-__all__ = ["Pause", "checkpoint_path", "load_checkpoint", "save_checkpoint"]
+__all__ = [
+    "Pause",
+    "checkpoint_path",
+    "digest_of",
+    "load_checkpoint",
+    "mark_of_member",
+    "mark_of_model",
+    "mark_of_task",
+    "save_checkpoint",
+]
 
 SHARE = 0.05
 """Of the time that saving may take."""
@@ -47,22 +61,66 @@ class Pause:
         self.cost = self.end - self.began
 
 
-def checkpoint_path(folder: Path, cohort: Cohort) -> Path:
-    """The file of this cohort: its name is a digest of all that changes its numbers."""
+def digest_of(*parts: str | Tensor | None) -> str:
+    """A digest of texts and tensors, the same wherever the tensors are.
+
+    >>> one, two = torch.tensor([1.0, 2.0]), torch.tensor([1.0, 3.0])
+    >>> digest_of("x", one) == digest_of("x", one.clone()), digest_of(one) == digest_of(two)
+    (True, False)
+    """
     digest = hashlib.sha256()
-    for member in cohort.members:
-        described = [
-            member.method.name,
-            repr(member.method),
-            member.settings.to_dict(),
-            member.initial_seed,
-        ]
-        digest.update(json.dumps(described).encode())
-        for tensor in (member.inside, member.rows):
-            digest.update(b"-" if tensor is None else _digest(tensor))
+    for part in parts:
+        if isinstance(part, Tensor):
+            digest.update(f"{part.dtype}{tuple(part.shape)}".encode())
+            flat = part.detach().cpu().contiguous().view(-1)
+            digest.update(flat.view(torch.uint8).numpy().data)
+        else:
+            digest.update(json.dumps(part).encode())
+    return digest.hexdigest()
+
+
+def mark_of_task(features: Features, watch: Sequence[Watch], columns: Sequence[str]) -> str:
+    """A digest of the features, and of what is measured by which name on which rows."""
+    seen = {id(item.features): item.features for item in watch}
+    marks = {key: _mark_of_features(own) for key, own in seen.items()}
+    watched = [(item.name, marks[id(item.features)]) for item in watch]
+    return digest_of(_mark_of_features(features), json.dumps([watched, list(columns)]))
+
+
+def mark_of_member(member: Member, known: dict[int, str]) -> str:
+    """A digest of a member; `known` keeps those of tensors, which members may share."""
+    method, tensors = member.method, (member.inside, member.rows, member.held, member.held_truth)
+    for tensor in tensors:
+        if id(tensor) not in known:
+            known[id(tensor)] = digest_of(tensor)
+    described = [
+        f"{type(method).__module__} {method.name} {method!r}",
+        member.settings.to_dict(),
+        member.initial_seed,
+        [known[id(tensor)] for tensor in tensors],
+    ]
+    return digest_of(json.dumps(described))
+
+
+def mark_of_model(model: nn.Module) -> str:
+    """A digest of a network as it is: layers, values, and which of them are trained."""
+    parts: list[str | Tensor] = [repr(model)]
+    for name, parameter in model.named_parameters():
+        parts += [f"{name} {parameter.requires_grad}", parameter]
+    for name, buffer in model.named_buffers():
+        parts += [name, buffer]
+    return digest_of(*parts)
+
+
+def checkpoint_path(folder: Path, cohort: Cohort, mark: str = "") -> Path:
+    """The file of this cohort, before its first step: its name is a digest of all that changes its
+    numbers. Of the networks, which a seed gives, the first one stands for all."""
+    known: dict[int, str] = {}
+    members = [mark_of_member(member, known) for member in cohort.members]
     shapes = [tuple(p.shape) for p in cohort.network.parameters]
-    digest.update(json.dumps([shapes, repr(cohort.network.template)]).encode())
-    return folder / f"cohort-{digest.hexdigest()[:16]}.safetensors"
+    network = mark_of_model(cohort.network.template)
+    digest = digest_of(mark, *members, json.dumps(shapes), network)
+    return folder / f"cohort-{digest[:16]}.safetensors"
 
 
 def save_checkpoint(path: Path, cohort: Cohort, epoch: int, history: dict[str, Tensor]) -> None:
@@ -80,11 +138,22 @@ def load_checkpoint(path: Path, cohort: Cohort, history: dict[str, Tensor]) -> i
     if not path.exists():
         return 0
     state = cohort.state() | {f"history.{name}": value for name, value in history.items()}
-    with safe_open(path, framework="pt") as saved, torch.no_grad():
-        for name, value in state.items():
+    try:
+        return _read(path, state.items())
+    except (SafetensorError, OSError, ValueError, KeyError) as error:
+        raise FileFormatError(
+            f"{os.fspath(path)!r} is not a checkpoint of a population, or it is truncated ({error}). "
+            "Delete it to train from the start."
+        ) from error
+
+
+@torch.no_grad()
+def _read(path: Path, state: Iterable[tuple[str, Tensor]]) -> int:
+    with safe_open(path, framework="pt") as saved:
+        for name, value in state:
             value.copy_(saved.get_tensor(name))
-        return int(saved.metadata()["epoch"])
+        return int((saved.metadata() or {})["epoch"])
 
 
-def _digest(tensor: Tensor) -> bytes:
-    return hashlib.sha256(tensor.cpu().contiguous().numpy().tobytes()).digest()
+def _mark_of_features(features: Features) -> str:
+    return digest_of(features.values, features.shift, features.scale)

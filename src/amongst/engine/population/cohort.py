@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import torch
 from torch import Tensor
@@ -13,7 +13,8 @@ from amongst.engine.order import batch_bounds, permutation, split_seed
 from amongst.engine.population.candidates import PackedCandidates, pack
 from amongst.engine.population.member import Member, check_batches, runs
 from amongst.engine.population.optimizers import StackedOptimizer
-from amongst.methods import Method
+from amongst.errors import InputError
+from amongst.methods import LossForm, Method
 from amongst.models import ModelSpec, build_model
 from amongst.models.stacked import EVERYONE, StackedNetwork, stack_models
 
@@ -40,11 +41,42 @@ class Group:
     weights: Tensor | None
     start: Method
 
+    @property
+    def form(self) -> LossForm | None:
+        """The loss as a kernel may know it; None also for a method whose loss or new weights were
+        written anew, below the class that says the form."""
+        kinds = type(self.method).__mro__
+        level = {
+            name: next(i for i, kind in enumerate(kinds) if name in vars(kind))
+            for name in ("loss_form", "loss", "update")
+        }
+        said_last = level["loss_form"] <= min(level["loss"], level["update"])
+        return self.method.loss_form if said_last else None
+
     def begin_epoch(self, progress: float) -> None:
         """Set the numbers that change during training, in place."""
-        now = self.start.at(progress)
+        now = changed(self.start, progress)
         for name in self.method.leaves:
             getattr(self.method, name).copy_(getattr(now, name))
+
+
+def changed(method: Method, progress: float) -> Method:
+    """The method as it is once this share of the epochs is done, if only its leaves change: a
+    population reads nothing else anew.
+
+    >>> from amongst.methods import LW
+    >>> changed(LW(beta=4.0, fade=0.5), 1.0).beta
+    2.0
+    """
+    now = method.at(progress)
+    others = [f.name for f in fields(method) if f.name not in method.leaves]
+    odd = [name for name in others if repr(getattr(now, name)) != repr(getattr(method, name))]
+    if odd:
+        raise InputError(
+            f"at({progress:g}) of the method {method.name!r} changes {', '.join(odd)}; in a "
+            f"population it may change its leaves only, which are {method.leaves}. Add it to leaves."
+        )
+    return now
 
 
 @dataclass(eq=False)
@@ -197,7 +229,9 @@ def _fresh_models(
 
 def _groups(members: Sequence[Member], dtype: torch.dtype, device: torch.device) -> list[Group]:
     groups = []
+    epochs = members[0].settings.epochs
     for run in runs(members):
+        changed(run.method, (epochs - 1) / epochs)
         leaves = {
             name: getattr(run.method, name).to(device, dtype, copy=True)
             for name in run.method.leaves

@@ -12,7 +12,7 @@ from amongst.engine.data import Features
 from amongst.engine.population.cohort import Cohort
 from amongst.engine.single import Watch
 from amongst.metrics import accuracy
-from amongst.models.stacked import StackedNetwork
+from amongst.models.stacked import ScoredNetwork
 
 __all__ = ["Criterion", "Held", "measure_held", "measure_watched", "score", "scored_at_a_time"]
 
@@ -30,7 +30,7 @@ def scored_at_a_time(device: torch.device | str) -> int:
 
 
 @torch.no_grad()
-def score(network: StackedNetwork, features: Features, index: Tensor | None = None) -> Tensor:
+def score(network: ScoredNetwork, features: Features, index: Tensor | None = None) -> Tensor:
     """Scores (M, n, K) of shared rows, or of each member's own rows `index` (M, n)."""
     n = len(features) if index is None else index.shape[1]
     at_a_time = max(1, min(n, scored_at_a_time(features.device) // len(network)))

@@ -41,7 +41,7 @@ class FusedLoss:
     @classmethod
     def of(cls, step: FusedStep, group: Group) -> FusedLoss | None:
         """The fused loss of a group, or None where the kernel does not know it."""
-        form = group.method.loss_form
+        form = group.form
         if form is None or step.network.n_classes > MOST_CLASSES:
             return None
         m = group.part.stop - group.part.start

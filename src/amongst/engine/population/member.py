@@ -7,9 +7,11 @@ from dataclasses import dataclass, field, fields, replace
 from itertools import groupby
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
+from amongst.candidates import CandidateSets
 from amongst.engine.order import batch_bounds, split_seed
 from amongst.engine.settings import Settings
 from amongst.errors import InputError
@@ -26,8 +28,8 @@ class Member:
     ----------
     method, settings : as for `amongst.engine.train`.
     inside : bool, shape (n, K), over all rows of the population's features. Members that share a
-        tensor share its memory.
-    rows : the rows it trains on, or None for all.
+        tensor share its memory. A NumPy mask or `CandidateSets` become a tensor of the member's own.
+    rows : the rows it trains on, or None for all. These and the next two may be arrays.
     held : rows kept back for criteria that need candidate sets only, or None.
     held_truth : true labels of the held rows, for the accuracy that an oracle would choose by
         (column ``"oracle"``); None keeps them out.
@@ -48,6 +50,13 @@ class Member:
     held: Tensor | None = None
     held_truth: Tensor | None = None
     model_seed: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "inside", _as_mask(self.inside))
+        for name in ("rows", "held", "held_truth"):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, Tensor):
+                object.__setattr__(self, name, torch.tensor(np.asarray(value)))
 
     @property
     def n_rows(self) -> int:
@@ -110,7 +119,7 @@ def runs(members: Sequence[Member]) -> list[Run]:
     [[0.0], [1.0]]
     """
     found, first = [], 0
-    for _, neighbours in groupby(members, key=_place):
+    for _, neighbours in groupby(members, key=lambda m: (type(m.method), *_place(m))):
         group = list(neighbours)
         found.append(Run(first, first + len(group), combined([m.method for m in group])))
         first += len(group)
@@ -164,6 +173,18 @@ def check_batches(model: nn.Module, member: Member) -> None:
         )
 
 
+def _as_mask(inside: Any) -> Tensor:
+    if isinstance(inside, Tensor):
+        return inside
+    array = inside.to_mask() if isinstance(inside, CandidateSets) else np.asarray(inside)
+    if array.dtype != np.bool_:
+        raise InputError(
+            f"inside is a {type(inside).__name__} of dtype {array.dtype}; expected a bool mask of "
+            "shape (n, K), or CandidateSets as `as_candidates` makes them."
+        )
+    return torch.tensor(array)
+
+
 def _check_rows(name: str, rows: Tensor | None, n: int) -> None:
     if rows is None:
         return
@@ -199,4 +220,5 @@ def _place(member: Member) -> tuple[Any, ...]:
         for f in fields(method)
         if f.name not in method.leaves
     )
-    return adam, (method.when == "post") != adam, method.name, structure
+    kind = f"{type(method).__module__}.{type(method).__qualname__}"
+    return adam, (method.when == "post") != adam, method.name, kind, structure

@@ -57,11 +57,14 @@ class StackedOptimizer:
         table = [[1 - BETAS[0] ** t, math.sqrt(1 - BETAS[1] ** t)] for t in times]
         self.corrections.copy_(torch.tensor(table, dtype=torch.float64))
 
-    def apply(self, gradients: Sequence[Tensor], alive: Tensor | None, tick: Tensor) -> None:
-        """One step for every member; `alive` None means all of them, `tick` counts from 0."""
+    def apply(self, gradients: Sequence[Tensor | None], alive: Tensor | None, tick: Tensor) -> None:
+        """One step for every member; `alive` None means all of them, `tick` counts from 0. A
+        parameter without a gradient stays as it is, as in torch.optim."""
         sgd, adam = slice(0, self.n_sgd), slice(self.n_sgd, None)
         correction = self.corrections.index_select(0, tick)[0]
         for i, (parameter, gradient) in enumerate(zip(self.parameters, gradients, strict=True)):
+            if gradient is None:
+                continue
             if self.n_sgd:
                 self._sgd(parameter[sgd], gradient[sgd], self.traces[i][sgd], alive)
             if self.n_sgd < len(parameter):

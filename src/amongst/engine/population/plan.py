@@ -18,6 +18,7 @@ from amongst.engine.population.evaluate import scored_at_a_time
 from amongst.engine.population.member import Member
 from amongst.errors import InputError
 from amongst.models import MLP, Linear, ModelSpec, build_model
+from amongst.models.stacked import copied
 
 __all__ = ["MemoryPlan", "available_memory", "plan_memory", "split_waves"]
 
@@ -96,9 +97,10 @@ def plan_memory(
     first = members[0]
     network = build_model(model, features.shape, first.n_classes, 0, **(options or {}))
     item = 8 if first.settings.precision == "float64" else 4
+    network.to(torch.float64 if item == 8 else features.dtype)
     half = first.settings.precision == "bf16" and torch.device(device).type == "cuda"
     fused = half and isinstance(network, Linear | MLP)
-    layers = _layer_sizes(network, features)
+    layers = _layer_sizes(network, features, device)
     shared = features.values.numel() * features.values.element_size()
     shared += len({id(m.inside) for m in members}) * len(features) * code_bytes(first.n_classes)
     shared += _scratch_bytes(members, features, device, max(layers) * (2 if half else item))
@@ -164,23 +166,35 @@ def _row_bytes(members: Sequence[Member], item: int) -> int:
     return first.n_rows * (4 + 8 * chosen + item * first.n_classes * weighted)
 
 
-def _layer_sizes(network: nn.Module, features: Features) -> list[int]:
-    """Entries of each layer's output for one row, found by a pass that computes nothing."""
+def _layer_sizes(network: nn.Module, features: Features, device: torch.device | str) -> list[int]:
+    """Entries of each layer's output for one row, found by a pass that computes nothing, or, for a
+    module with tensors that are no buffers, by a real one."""
+    shape = (2, *features.shape)
+    dtype = next((p.dtype for p in network.parameters()), features.dtype)
+    x = torch.empty(shape, dtype=dtype, device="meta")
+    try:
+        return _seen_sizes(copied(network).to("meta"), x)
+    except (RuntimeError, NotImplementedError):
+        pass
+    try:
+        return _seen_sizes(network.to(device), torch.zeros_like(x, device=device))
+    except (RuntimeError, NotImplementedError) as error:
+        raise InputError(
+            f"model={type(network).__name__} cannot score a batch of shape {shape}: "
+            f"{str(error).splitlines()[0]}"
+        ) from error
+
+
+@torch.no_grad()
+def _seen_sizes(network: nn.Module, x: Tensor) -> list[int]:
     sizes = []
 
     def note(module: nn.Module, _inputs: object, output: object) -> None:
         if isinstance(output, Tensor) and not isinstance(module, nn.Flatten):
             sizes.append(output.numel() // 2)
 
-    hooks = [m.register_forward_hook(note) for m in network.modules() if not list(m.children())]
-    try:
-        network.eval().to("meta")(torch.empty(2, *features.shape, device="meta"))
-    except (RuntimeError, NotImplementedError) as error:
-        raise InputError(
-            f"model={type(network).__name__} cannot score a batch of shape "
-            f"{(2, *features.shape)}: {str(error).splitlines()[0]}"
-        ) from error
-    finally:
-        for hook in hooks:
-            hook.remove()
-    return sizes
+    for layer in network.modules():
+        if not list(layer.children()):
+            layer.register_forward_hook(note)
+    scores = network.eval()(x)
+    return sizes or [scores.numel() // 2]

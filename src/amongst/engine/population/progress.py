@@ -13,6 +13,7 @@ from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemaini
 from rich.progress import Progress as RichProgress
 from torch import Tensor
 
+from amongst.checks import check_choice
 from amongst.engine.population.member import Member
 from amongst.engine.population.plan import MemoryPlan
 
@@ -78,7 +79,8 @@ class Progress:
 
     def summary(self, column: str | None = None) -> tuple[float, float, float]:
         """Smallest, median and largest value of a column (the last one by default)."""
-        place = self.columns.index(column) if column else len(self.columns) - 1
+        name = check_choice("column", column, self.columns) if column else self.columns[-1]
+        place = self.columns.index(name)
         values = self.values[:, place]
         alive = values[~values.isnan()].cpu()
         if not len(alive):

@@ -9,11 +9,12 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
+from amongst.checks import check_choice, check_integer
 from amongst.engine.data import Features
 from amongst.engine.population.evaluate import score
 from amongst.engine.population.member import Member
 from amongst.engine.settings import learning_rate
-from amongst.models.stacked import StackedNetwork
+from amongst.models.stacked import ScoredNetwork
 
 __all__ = ["PopulationResult", "Wave"]
 
@@ -33,7 +34,7 @@ class Wave:
     """
 
     indices: tuple[int, ...]
-    network: StackedNetwork
+    network: ScoredNetwork
     values: Tensor
     seconds: Tensor
     diverged: Tensor
@@ -79,7 +80,8 @@ class PopulationResult:
 
     def last(self, column: str, epochs: int = 1) -> Tensor:
         """A column's mean over the last epochs, shape (M,); NaN where a member diverged."""
-        place = self.columns.index(column)
+        place = self.columns.index(check_choice("column", column, self.columns))
+        check_integer("epochs", epochs, low=1)
         found = (self._place[i] for i in range(len(self)))
         return torch.stack([wave.values[-epochs:, slot, place].mean() for wave, slot in found])
 
@@ -97,7 +99,6 @@ class PopulationResult:
         """Scores of all members on the CPU, shape (M, n, K)."""
         pieces: dict[int, Tensor] = {}
         for wave in self.waves:
-            dtype = wave.network.parameters[0].dtype
-            found = score(wave.network, features.to("cpu", dtype))
+            found = score(wave.network, features.to("cpu", wave.network.dtype))
             pieces |= dict(zip(wave.indices, found, strict=True))
         return torch.stack([pieces[i] for i in range(len(self))])

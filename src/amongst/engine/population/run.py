@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from amongst.checks import check_integer
 from amongst.engine.data import Features, as_device
 from amongst.engine.population.alone import goes_alone, train_alone
 from amongst.engine.population.backends import choose_backend, make_stepper
@@ -20,12 +21,14 @@ from amongst.engine.population.checkpoint import (
     Pause,
     checkpoint_path,
     load_checkpoint,
+    mark_of_task,
     save_checkpoint,
 )
 from amongst.engine.population.cohort import Cohort, form_cohort
 from amongst.engine.population.evaluate import Criterion, Held, measure_held, measure_watched
 from amongst.engine.population.member import Member, arrange, check_members
 from amongst.engine.population.plan import plan_memory, split_waves
+from amongst.engine.population.probe import settled
 from amongst.engine.population.progress import Progress
 from amongst.engine.population.result import PopulationResult, Wave
 from amongst.engine.population.step import refresh_all
@@ -66,13 +69,15 @@ def train_population(
     members : what each one minimises, and how.
     model, options : a network as for `build_model`. A linear model or MLP has layers written for
         the purpose; the ConvNet on a GPU, which it fills alone, trains member after member; any
-        other module goes through vmap, where dropout differs from the single engine's.
+        other module goes through vmap, where dropout differs from the single engine's, or, with a
+        warning, member after member where vmap cannot take it.
     watch : measured after every epoch for every member, e.g. accuracy on a test set.
     held : criteria by name, measured on each member's own held rows and candidate sets.
     device : where to train.
     backend : one of `BACKENDS`.
-    checkpoint : folder to save to every `checkpoint_every` epochs, and to go on from. A population
-        that takes long to save is saved less often: saving takes a twentieth of the time at most.
+    checkpoint : folder to save to every `checkpoint_every` epochs, and to go on from, if features,
+        members, network and what is measured are the same (criteria by name). A population that
+        takes long to save is saved less often: saving takes a twentieth of the time at most.
     memory_limit : bytes; a larger population is trained in waves.
     keep_weights : keep the methods' final weights, shape (n, K) for each member.
     on_epoch : called after every epoch.
@@ -95,6 +100,7 @@ def train_population(
     ['epoch', 'lr', 'loss', 'covering', 'seconds']
     """
     check_members(members, len(features))
+    check_integer("checkpoint_every", checkpoint_every, low=1)
     chosen = as_device(device)
     task = Task(
         members=members,
@@ -109,6 +115,9 @@ def train_population(
         keep_weights=keep_weights,
         progress=Progress.of(members, on_epoch),
     )
+    task = settled(task)
+    if checkpoint is not None:
+        task = replace(task, mark=mark_of_task(features, watch, task.columns))
     parts = [part for cohort in arrange(members) for part in _parts(task, cohort, memory_limit)]
     waves = [wave for part in parts for wave in _fitting(task, part)]
     return PopulationResult(members, task.columns, waves)
@@ -180,7 +189,7 @@ def _train_wave(task: Task, indices: list[int]) -> Wave:
 def _train_cohort(
     task: Task, indices: list[int], cohort: Cohort, history: dict[str, Tensor]
 ) -> None:
-    path = None if task.checkpoint is None else checkpoint_path(task.checkpoint, cohort)
+    path = None if task.checkpoint is None else checkpoint_path(task.checkpoint, cohort, task.mark)
     done = 0 if path is None else load_checkpoint(path, cohort, history)
     task.progress.go_on(len(cohort), done)
     backend = choose_backend(task.backend, cohort)

@@ -21,7 +21,10 @@ COUNTED = ("loss", "covering")
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """The arguments of `train_population`, with features and watches on the device."""
+    """The arguments of `train_population`, with features and watches on the device.
+
+    `mark` is a digest of the features and of what is measured, for the names of checkpoints.
+    """
 
     members: Sequence[Member]
     features: Features
@@ -34,6 +37,7 @@ class Task:
     every: int
     keep_weights: bool
     progress: Progress
+    mark: str = ""
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -2,7 +2,8 @@
 
 `StackedDense` writes out the layers of `Linear` and `MLP`, forward and backward; `StackedModule`
 takes any `nn.Module` through vmap and functional_call. Both train in the caller's loop:
-`forward` → slopes of the loss → `backward` → the caller's update → `track`.
+`forward` → slopes of the loss → `backward` → the caller's update → `track`. `SoloNetwork` holds one
+module that was trained elsewhere, to be scored beside the others.
 """
 
 from __future__ import annotations
@@ -14,11 +15,21 @@ from torch import nn
 
 from amongst.errors import InputError
 from amongst.models.networks import MLP, Linear
-from amongst.models.stacked.base import EVERYONE, StackedNetwork
+from amongst.models.stacked.base import EVERYONE, ScoredNetwork, StackedNetwork, copied
 from amongst.models.stacked.dense import StackedDense
 from amongst.models.stacked.module import StackedModule
+from amongst.models.stacked.solo import SoloNetwork
 
-__all__ = ["EVERYONE", "StackedDense", "StackedModule", "StackedNetwork", "stack_models"]
+__all__ = [
+    "EVERYONE",
+    "ScoredNetwork",
+    "SoloNetwork",
+    "StackedDense",
+    "StackedModule",
+    "StackedNetwork",
+    "copied",
+    "stack_models",
+]
 
 
 def stack_models(
@@ -48,6 +59,15 @@ def stack_models(
     """
     if len({type(model) for model in models}) != 1:
         raise InputError("the models of a population must be of one kind, one shape.")
-    if type(models[0]) in (MLP, Linear):
+    if _is_written_out(models[0]):
         return StackedDense(models, device, dtype, compute or dtype, pad)
     return StackedModule(models, device, dtype, compute or dtype)
+
+
+def _is_written_out(model: nn.Module) -> bool:
+    """Whether `StackedDense` has this network: all of it trained, its batch norms of one kind."""
+    norms = [layer for layer in model.modules() if isinstance(layer, nn.BatchNorm1d)]
+    kinds = {(layer.momentum, layer.eps) for layer in norms}
+    usual = len(kinds) <= 1 and all(layer.momentum is not None for layer in norms)
+    trained = all(parameter.requires_grad for parameter in model.parameters())
+    return type(model) in (MLP, Linear) and usual and trained

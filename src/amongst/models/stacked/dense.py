@@ -221,6 +221,6 @@ def _batches(model: nn.Module) -> int:
 
 def _normalisation(model: nn.Module) -> tuple[float, float]:
     for layer in model.modules():
-        if isinstance(layer, nn.BatchNorm1d):
-            return float(layer.momentum or 0.1), layer.eps
+        if isinstance(layer, nn.BatchNorm1d) and layer.momentum is not None:
+            return layer.momentum, layer.eps
     return 0.1, 1e-5

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from typing import Self
 
 import torch
 from torch import Tensor, nn
@@ -16,6 +17,8 @@ __all__ = ["StackedModule"]
 
 class StackedModule(StackedNetwork):
     """Any module through vmap + functional_call; dropout differs from member to member.
+
+    Parameters that do not ask for a gradient are `fixed`: they stay as they are.
 
     Examples
     --------
@@ -38,12 +41,21 @@ class StackedModule(StackedNetwork):
             parameters, buffers = torch.func.stack_module_state(moved)
         except RuntimeError as error:
             raise InputError("the models of a population must be of one shape.") from error
-        self.parameter_names, self.buffer_names = list(parameters), list(buffers)
+        self.parameter_names = [name for name, p in parameters.items() if p.requires_grad]
+        if not self.parameter_names:
+            raise InputError("the model has no parameter to train: none has requires_grad=True.")
         self.parameters = [parameters[name].detach() for name in self.parameter_names]
-        self.buffers = [buffers[name] for name in self.buffer_names]
+        self.fixed = {name: p for name, p in parameters.items() if not p.requires_grad}
+        self.buffer_names, self.buffers = list(buffers), list(buffers.values())
         self._skeleton = moved[0]
         if self._mixed:
             _normalise_in(self._skeleton, dtype)
+
+    def to(self, device: torch.device | str) -> Self:
+        """A copy on another device; on a CPU it computes in the precision of its parameters."""
+        moved = super().to(device)
+        moved.fixed = {name: value.to(device) for name, value in self.fixed.items()}
+        return moved
 
     def prepare(self, x: Tensor, leading: int = 2) -> Tensor:
         """Examples as they are."""
@@ -54,13 +66,13 @@ class StackedModule(StackedNetwork):
         before = [b[part].clone() for b in self.buffers]
         leaves = [p[part].detach().requires_grad_() for p in self.parameters]
         with torch.enable_grad():
-            scores = self._call(leaves, [b[part] for b in self.buffers], x, True)
+            scores = self._call(leaves, x, part, training=True)
         return scores.detach(), (scores, leaves, before)
 
-    def backward(self, tape: Tape, slopes: Tensor) -> list[Tensor]:
-        """Gradients by autograd, in the order of `parameters`."""
+    def backward(self, tape: Tape, slopes: Tensor) -> Sequence[Tensor | None]:
+        """Gradients by autograd, in the order of `parameters`; None for one that is not used."""
         scores, leaves, _ = tape
-        return list(torch.autograd.grad(scores, leaves, slopes))
+        return list(torch.autograd.grad(scores, leaves, slopes, allow_unused=True))
 
     def track(self, tape: Tape, alive: Tensor, part: slice = EVERYONE) -> None:
         """Undo what the forward pass did to the buffers of members that are not alive."""
@@ -72,21 +84,21 @@ class StackedModule(StackedNetwork):
 
     def evaluate(self, x: Tensor, part: slice = EVERYONE, *, shared: bool = True) -> Tensor:
         """Scores in evaluation mode."""
-        parameters = [p[part] for p in self.parameters]
         with torch.no_grad():
-            return self._call(parameters, [b[part] for b in self.buffers], x, False, shared)
+            return self._call([p[part] for p in self.parameters], x, part, shared=shared)
 
     def _call(
         self,
         parameters: list[Tensor],
-        buffers: list[Tensor],
         x: Tensor,
-        training: bool,
+        part: slice,
+        *,
+        training: bool = False,
         shared: bool = False,
     ) -> Tensor:
         skeleton = self._skeleton.train(training)
         values = dict(zip(self.parameter_names, parameters, strict=True))
-        values |= dict(zip(self.buffer_names, buffers, strict=True))
+        values |= {name: value[part] for name, value in self._constants().items()}
 
         def one(state: dict[str, Tensor], batch: Tensor) -> Tensor:
             scores: Tensor = torch.func.functional_call(skeleton, state, (batch,))
@@ -103,11 +115,17 @@ class StackedModule(StackedNetwork):
 
     def member(self, i: int) -> nn.Module:
         """A copy of member i, in evaluation mode, on the CPU."""
-        model = copy.deepcopy(self.template).to(self.parameters[0].dtype)
-        names = self.parameter_names + self.buffer_names
-        values = [t[i].cpu() for t in self.parameters + self.buffers]
-        model.load_state_dict(dict(zip(names, values, strict=True)))
+        model = copy.deepcopy(self.template).to(self.dtype)
+        named = dict(model.named_parameters()) | dict(model.named_buffers())
+        values = dict(zip(self.parameter_names, self.parameters, strict=True)) | self._constants()
+        with torch.no_grad():
+            for name, value in values.items():
+                named[name].copy_(value[i])
         return model.eval()
+
+    def _constants(self) -> dict[str, Tensor]:
+        """What no gradient moves, by name: fixed parameters and buffers."""
+        return self.fixed | dict(zip(self.buffer_names, self.buffers, strict=True))
 
 
 def _normalise_in(model: nn.Module, dtype: torch.dtype) -> None:
