@@ -79,7 +79,11 @@ class Method(ABC):
         return None
 
     def at(self, progress: float) -> Self:
-        """The method as it is once this share of the epochs is done; most stay as they are."""
+        """The method as it is once this share of the epochs is done; most stay as they are.
+
+        Only `leaves` may change: what is captured or compiled once reads nothing else anew, and a
+        population refuses a method that changes more.
+        """
         return self
 
     def init(self, inside: Tensor) -> Tensor | None:
