@@ -29,8 +29,8 @@ __all__ = ["Keeper", "fingerprint", "kept_seed", "load_checkpoint", "save_checkp
 
 
 class Keeper:
-    """Keeps the last finished epoch, in memory always and on disk every few seconds, or less often:
-    writing takes a twentieth of the time at most.
+    """Keeps the last finished epoch, in memory always and on disk every few seconds, or less often
+    where writing would take too large a share of the time.
 
     Use it as `on_epoch` of `train`; after an interruption `restore` puts the run back to the end
     of its last finished epoch.
@@ -40,14 +40,19 @@ class Keeper:
     path : the checkpoint file, or None for memory only.
     mark : what `fingerprint` gave; a checkpoint of another run is refused.
     every : least seconds between writes.
+    share : of the time that writing may take.
     """
 
     def __init__(
-        self, path: str | os.PathLike[str] | None = None, mark: str = "", every: float = 2.0
+        self,
+        path: str | os.PathLike[str] | None = None,
+        mark: str = "",
+        every: float = 2.0,
+        share: float = 0.05,
     ) -> None:
         self.path = None if path is None else Path(path)
         self.mark = mark
-        self.every = every
+        self.every, self.share = every, share
         self._written, self._took = time.monotonic(), 0.0
         self._last: dict[str, Any] | None = None
 
@@ -55,7 +60,7 @@ class Keeper:
         """Keep this epoch."""
         self._last = copy.deepcopy(_parts(state))
         waited = time.monotonic() - self._written
-        if self.path is not None and waited >= max(self.every, 19 * self._took):
+        if self.path is not None and waited >= max(self.every, self._took * (1 / self.share - 1)):
             self.write(state)
 
     def write(self, state: Training) -> None:
