@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 import scipy.sparse as sp
 
+from amongst.candidates.cells import check_separator, reads_back
 from amongst.errors import InputError
 
 __all__ = ["DENSE_LIMIT_BYTES", "CandidateSets"]
@@ -180,13 +181,26 @@ class CandidateSets:
         return [columns[a:b] for a, b in pairwise(bounds)]
 
     def to_strings(self, separator: str = "|") -> list[str]:
-        """One string a row, labels joined by `separator`.
+        """One string a row, labels joined by `separator`, as `as_candidates` reads them.
+
+        A label that would not be read back, such as ``"a|b"``, is an error.
 
         >>> from amongst import as_candidates
         >>> as_candidates([{"a", "b"}, {"c"}]).to_strings()
         ['a|b', 'c']
+        >>> as_candidates([["a|b", "d"], ["c"]]).to_strings(separator=";")
+        ['a|b;d', 'c']
         """
-        return [separator.join(map(str, row)) for row in self.to_lists()]
+        check_separator(separator)
+        rows = [list(map(str, row)) for row in self.to_lists()]
+        odd = next((row for row in rows if not reads_back(row, separator)), None)
+        if odd is not None:
+            label = next((name for name in odd if not reads_back([name], separator)), odd[0])
+            raise InputError(
+                f"the label {label!r} would not be read back from a string with "
+                f"separator={separator!r}. Pass another separator=, or use to_lists()."
+            )
+        return [separator.join(row) for row in rows]
 
     def to_labels(self) -> npt.NDArray[Any]:
         """The one label of each row; an error if some row has several.

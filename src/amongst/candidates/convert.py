@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+import warnings
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from itertools import chain
 from typing import Any, Literal, get_args
 
@@ -11,15 +12,24 @@ import numpy.typing as npt
 import pandas as pd
 import scipy.sparse as sp
 
+from amongst.candidates.cells import (
+    COLLECTIONS,
+    alike,
+    check_separator,
+    is_missing,
+    read_cell,
+    suspect_separator,
+    whole,
+    zeros_and_ones,
+)
 from amongst.candidates.container import CandidateSets, Mask
 from amongst.checks import check_choice
-from amongst.errors import InputError
+from amongst.errors import AmongstWarning, InputError
 
 __all__ = ["Kind", "as_candidates"]
 
 Kind = Literal["auto", "mask", "sets", "labels", "strings", "annotators"]
 Empty = Literal["error", "full"]
-Collection = (set, frozenset, list, tuple, np.ndarray)
 
 
 def as_candidates(
@@ -36,11 +46,14 @@ def as_candidates(
     ----------
     y : one of
         * a 0/1 or bool matrix n×K, dense or scipy sparse, or such a DataFrame (``kind="mask"``);
-        * a list of sets, lists or tuples of labels, ragged or not (``"sets"``);
+        * a list of sets, lists or tuples of labels, ragged or not (``"sets"``). Lists stay sets
+          of labels even where they are rows of zeros and ones, as ``mask.tolist()`` is: if labels
+          repeat within such rows, a warning says to give ``np.asarray(y)``;
         * ordinary labels, one a row: singleton sets (``"labels"``);
-        * strings such as ``"cat|dog"`` (``"strings"``);
+        * strings such as ``"cat|dog"``, or lists as text, ``'["cat", "dog"]'`` (``"strings"``);
         * a 2-d array or DataFrame of labels, one column for each annotator: the row's set is the
-          union, missing answers (None, NaN) are skipped (``"annotators"``);
+          union, missing answers (None, NaN) are skipped, and strings are read as above
+          (``"annotators"``); a single column is read as the 1-d array that it holds;
         * `CandidateSets`, which pass through.
     classes : the K class labels in the order of the columns; found in `y` if None
         (sorted where they can be).
@@ -68,6 +81,7 @@ def as_candidates(
     """
     check_choice("kind", kind, get_args(Kind))
     check_choice("empty", empty, get_args(Empty))
+    check_separator(separator)
     known = None if classes is None else _class_array(list(classes))
     if isinstance(y, CandidateSets):
         sets = y if known is None else _realign(y, known)
@@ -79,6 +93,7 @@ def as_candidates(
 
 
 def _from_other(y: Any, known: npt.NDArray[Any] | None, kind: str, separator: str) -> CandidateSets:
+    y = y if kind in ("mask", "annotators") else _one_column(y, kind)
     found = kind if kind != "auto" else _guess(y)
     if found == "mask":
         columns = y.columns.tolist() if isinstance(y, pd.DataFrame) else None
@@ -88,11 +103,67 @@ def _from_other(y: Any, known: npt.NDArray[Any] | None, kind: str, separator: st
     if found == "labels":
         return _from_labels(y, known)
     if found == "strings":
-        return _from_rows([_split(text, separator, row) for row, text in enumerate(y)], known)
+        return _from_rows(_string_rows(y, separator, suspect=known is None), known)
     if found == "annotators":
-        table = y.to_numpy(dtype=object) if isinstance(y, pd.DataFrame) else _object_table(y)
-        return _from_rows([[v for v in row if not _missing(v)] for row in table], known)
-    return _from_rows([_as_row(row, index) for index, row in enumerate(y)], known)
+        return _from_rows(_vote_rows(y, separator, suspect=known is None), known)
+    rows = [read_cell(row, separator, f"y[{index}]") for index, row in enumerate(y)]
+    if kind == "auto":
+        _suspect_mask(rows)
+    return _from_rows(rows, known)
+
+
+def _one_column(y: Any, kind: str) -> Any:
+    """A frame or array of one column as that column; several cannot be of such a kind."""
+    if not isinstance(y, pd.DataFrame | np.ndarray) or y.ndim != 2:
+        return y
+    if y.shape[1] == 1:
+        return y.iloc[:, 0] if isinstance(y, pd.DataFrame) else y[:, 0]
+    if kind == "auto":
+        return y
+    raise InputError(
+        f"y has {y.shape[1]} columns, but kind={kind!r} needs one. Take one of them, or pass "
+        'kind="annotators" or kind="mask".'
+    )
+
+
+def _string_rows(y: Any, separator: str, suspect: bool) -> list[list[Any]]:
+    for row, text in enumerate(y):
+        if not isinstance(text, str) and not is_missing(text):
+            raise InputError(
+                f"y[{row}]={text!r} is not a string, while others are: mixed types. Make all of "
+                "them strings, or give lists of labels."
+            )
+    rows = [read_cell(text, separator, f"y[{row}]") for row, text in enumerate(y)]
+    if suspect:
+        suspect_separator(rows, separator)
+    return rows if all(isinstance(v, str) for v in chain(*rows)) else alike(rows)
+
+
+def _vote_rows(y: Any, separator: str, suspect: bool) -> list[list[Any]]:
+    table = y.to_numpy(dtype=object) if isinstance(y, pd.DataFrame) else _object_table(y)
+    votes = [
+        [read_cell(cell, separator, f"y[{row}]") for cell in cells]
+        for row, cells in enumerate(table.tolist())
+    ]
+    if suspect:
+        suspect_separator(list(chain(*votes)), separator)
+    return [[whole(label) for label in chain(*cells)] for cells in votes]
+
+
+def _suspect_mask(rows: list[list[Any]]) -> None:
+    """A warning where sets of labels look like the rows of a 0/1 matrix, as a list."""
+    width = len(rows[0]) if rows else 0
+    if width < 2 or any(len(row) != width for row in rows):
+        return
+    labels = set(chain.from_iterable(rows))
+    if labels <= {0, 1} and any(len(set(row)) < width for row in rows):
+        warnings.warn(
+            f"every y[i] is a list of {width} zeros and ones, and is read as the set of the labels "
+            "0 and 1. If y is a 0/1 matrix, pass np.asarray(y); if these are labels of "
+            f'{width} annotators, pass kind="annotators".',
+            AmongstWarning,
+            stacklevel=4,
+        )
 
 
 def _guess(y: Any) -> str:
@@ -100,10 +171,10 @@ def _guess(y: Any) -> str:
     if isinstance(y, pd.DataFrame):
         return "mask" if _is_binary(y) else "annotators"
     if isinstance(y, np.ndarray) and y.ndim == 2:
-        return "labels" if y.shape[1] == 1 else "mask" if _is_binary(y) else "annotators"
+        return "mask" if _is_binary(y) else "annotators"
     if isinstance(y, np.ndarray) and y.ndim != 1:
         raise InputError(f"y has {y.ndim} dimensions; give one label, or one set, for each row.")
-    if isinstance(y, str) or not hasattr(y, "__len__"):
+    if isinstance(y, str | Mapping | Set) or not hasattr(y, "__len__"):
         if not hasattr(y, "__array__"):
             raise InputError(
                 f"y is {y!r} of type {type(y).__name__}; give one entry for each row: "
@@ -116,7 +187,7 @@ def _guess(y: Any) -> str:
 
 
 def _guess_by_items(items: list[Any]) -> str:
-    if any(isinstance(item, Collection) for item in items):
+    if any(isinstance(item, COLLECTIONS) for item in items):
         return "sets"
     if any(isinstance(item, str) for item in items):
         return "strings"
@@ -126,10 +197,7 @@ def _guess_by_items(items: list[Any]) -> str:
 def _is_binary(y: npt.NDArray[Any] | pd.DataFrame) -> bool:
     values = np.asarray(y)
     if values.dtype == object:
-        try:
-            values = values.astype(float)
-        except (TypeError, ValueError):
-            return False
+        return zeros_and_ones(values) is not None
     return values.dtype.kind in "biuf" and bool(np.isin(values, (0, 1)).all())
 
 
@@ -138,7 +206,7 @@ def _from_mask(mask: Any, known: npt.NDArray[Any] | None) -> CandidateSets:
         raise InputError(f"y is a mask of {mask.ndim} dimensions; a mask has shape (n, K).")
     values = mask.data if sp.issparse(mask) else mask
     if values.dtype == object:
-        values = values.astype(float)
+        values = _numbers(values)
     odd = ~np.isin(values, (0, 1))
     if odd.any():
         raise InputError(
@@ -158,6 +226,11 @@ def _from_mask(mask: Any, known: npt.NDArray[Any] | None) -> CandidateSets:
     return CandidateSets(np.ascontiguousarray(values, dtype=bool), known)
 
 
+def _numbers(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    found = zeros_and_ones(values)
+    return found if found is not None else values
+
+
 def _from_labels(y: Any, known: npt.NDArray[Any] | None) -> CandidateSets:
     values = np.asarray(y).reshape(-1) if not isinstance(y, pd.Series) else y.to_numpy()
     if values.dtype.kind == "f":
@@ -172,7 +245,10 @@ def _from_labels(y: Any, known: npt.NDArray[Any] | None) -> CandidateSets:
                 "strings, whole numbers or other names of classes."
             )
     if values.dtype.kind == "O":
-        return _from_rows([[value] for value in values.tolist()], known)
+        rows = [
+            read_cell([] if is_missing(v) else [v], where=f"y[{i}]") for i, v in enumerate(values)
+        ]
+        return _from_rows(rows, known)
     classes = np.unique(values) if known is None else known
     codes = _encode(values.tolist(), classes)
     members = sp.csr_array(
@@ -228,42 +304,12 @@ def _ordered(labels: set[Any]) -> list[Any]:
         return sorted(labels, key=lambda label: (type(label).__name__, str(label)))
 
 
-def _as_row(row: Any, index: int) -> list[Any]:
-    if isinstance(row, Collection):
-        items = row.tolist() if isinstance(row, np.ndarray) else list(row)
-    else:
-        items = [row]
-    for item in items:
-        if isinstance(item, Hashable) and not _missing(item):
-            continue
-        raise InputError(
-            f"y[{index}] contains {item!r}, which cannot be a label; labels are strings, numbers "
-            "or other hashable values."
-        )
-    return items
-
-
-def _split(text: Any, separator: str, row: int) -> list[str]:
-    if not isinstance(text, str):
-        if _missing(text):
-            return []
-        raise InputError(
-            f"y[{row}]={text!r} is not a string, while others are: mixed types. Make all of them "
-            "strings, or give lists of labels."
-        )
-    return [part.strip() for part in text.split(separator) if part.strip()]
-
-
 def _object_table(y: Any) -> npt.NDArray[Any]:
     table = np.empty((len(y), max((len(row) for row in y), default=0)), dtype=object)
     table[:] = None
     for index, row in enumerate(y):
         table[index, : len(row)] = row
     return table
-
-
-def _missing(value: Any) -> bool:
-    return value is None or value is pd.NA or (isinstance(value, float) and value != value)
 
 
 def _handle_empty(sets: CandidateSets, empty: Empty) -> CandidateSets:

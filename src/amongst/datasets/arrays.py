@@ -13,7 +13,7 @@ import numpy.typing as npt
 from amongst.checks import near_matches
 from amongst.errors import FileFormatError, InputError
 
-__all__ = ["as_float", "feature_array", "named_array", "read_npz"]
+__all__ = ["as_float", "feature_array", "feature_key", "named_array", "read_npz"]
 
 FEATURE_NAMES = ("X", "x", "features", "data")
 
@@ -48,14 +48,10 @@ def feature_array(
     path: Path, arrays: dict[str, Any], key: str | None, taken: Collection[str]
 ) -> npt.NDArray[Any]:
     """The features, shape (n, d): named, or called X, x, features or data, or the only one left."""
-    free = [name for name in arrays if name not in taken]
+    key = key or feature_key(arrays, taken)
     if key is None:
-        known = [name for name in FEATURE_NAMES if name in free]
-        choice = known[:1] or (free if len(free) == 1 else [])
-        if not choice:
-            there = ", ".join(sorted(arrays)) or "nothing"
-            raise InputError(f"which array of {path} holds the features? Pass features=…: {there}.")
-        key = choice[0]
+        there = ", ".join(sorted(arrays)) or "nothing"
+        raise InputError(f"which array of {path} holds the features? Pass features=…: {there}.")
     found = np.asarray(named_array(path, arrays, "features", key))
     if found.ndim < 2 or found.dtype.kind not in "biuf":
         raise InputError(
@@ -63,6 +59,17 @@ def feature_array(
             "be numeric with one row for each example."
         )
     return as_float(found.reshape(len(found), -1))
+
+
+def feature_key(arrays: Collection[str], taken: Collection[str]) -> str | None:
+    """The array that is plainly the features: by its name, or the only one left.
+
+    >>> feature_key(["Y", "X"], taken=()), feature_key(["A", "Y"], ["Y"]), feature_key("AB", ())
+    ('X', 'A', None)
+    """
+    free = [name for name in arrays if name not in taken]
+    known = [name for name in FEATURE_NAMES if name in free]
+    return next(iter(known or free)) if known or len(free) == 1 else None
 
 
 def as_float(values: npt.NDArray[Any]) -> npt.NDArray[Any]:

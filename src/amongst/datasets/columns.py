@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +16,19 @@ import pandas as pd
 from amongst.checks import near_matches
 from amongst.datasets.arrays import as_float
 from amongst.datasets.labels import Empty, Kind, Outside
-from amongst.errors import InputError
+from amongst.errors import AmongstWarning, InputError
 
-__all__ = ["Layout", "check_columns", "check_finite", "numeric", "unknown_column"]
+__all__ = [
+    "Layout",
+    "check_columns",
+    "check_finite",
+    "feature_columns",
+    "numeric",
+    "unknown_column",
+]
+
+UNNAMED = re.compile(r"(Unnamed: 0(\.\d+)?)?")
+"""What pandas calls a first column without a name, also once it was written again."""
 
 
 @dataclass(frozen=True)
@@ -40,11 +52,53 @@ class Layout:
         return single | set(self.candidates or ()) | set(self.ignore)
 
 
-def numeric(path: Path, frame: pd.DataFrame) -> npt.NDArray[Any]:
-    """The feature columns as one float array, or which of them are not numbers."""
+def feature_columns(path: Path, frame: pd.DataFrame, layout: Layout) -> tuple[str, ...]:
+    """The names of the features: those asked for, or all that are nothing else.
+
+    A first column without a name that counts the rows is the index that ``to_csv()`` writes. It
+    would tell the order of the rows, so it is left out, with a warning.
+    """
+    if layout.features is not None:
+        return layout.features
+    names = tuple(name for name in frame.columns if name not in layout.taken())
+    if names and UNNAMED.fullmatch(names[0]) and names[0] == frame.columns[0]:
+        names = _without_index(path, frame[names[0]], names)
+    if not names:
+        raise InputError(f"{path} has no feature column left; say which with features=[…].")
+    return names
+
+
+def _without_index(path: Path, first: pd.Series, names: tuple[str, ...]) -> tuple[str, ...]:
+    counts = _counts(first)
+    if counts or (first.dtype.kind == "i" and first.is_unique and len(first) > 1):
+        what = "is left out" if counts else "is taken as a feature all the same"
+        warnings.warn(
+            f"{path}: the first column has no name and looks like an index, which to_csv() writes "
+            f"without index=False; it {what}. To say what it is, give it a name.",
+            AmongstWarning,
+            stacklevel=5,
+        )
+    return names[1:] if counts else names
+
+
+def _counts(column: pd.Series) -> bool:
+    """Whether a column holds 0 … n−1, or 1 … n, in any order."""
+    if not pd.api.types.is_numeric_dtype(column.dtype):
+        return False
+    ordered = np.sort(column.to_numpy(dtype=np.float64))
+    count = np.arange(len(ordered))
+    return bool(np.array_equal(ordered, count) or np.array_equal(ordered, count + 1))
+
+
+def numeric(path: Path, frame: pd.DataFrame, labelled: bool = True) -> npt.NDArray[Any]:
+    """The feature columns as one float array, or which of them are not numbers.
+
+    `labelled` says whether the candidates were named; where not, one of these may hold them.
+    """
     bad = [name for name in frame.columns if not pd.api.types.is_numeric_dtype(frame[name].dtype)]
     if bad:
-        raise InputError(_not_numbers(path, frame, bad))
+        hint = "" if labelled else _perhaps_candidates(bad)
+        raise InputError(_not_numbers(path, frame, bad) + hint)
     columns = frame.to_numpy(dtype=None if not frame.isna().any(axis=None) else np.float64)
     if columns.dtype.kind not in "biuf":
         columns = frame.to_numpy(dtype=np.float64)
@@ -64,6 +118,15 @@ def _not_numbers(path: Path, frame: pd.DataFrame, bad: list[str]) -> str:
         f"{path}: these feature columns are not numeric: {shown}; {bad[0]!r} holds {value!r} in "
         f"row {row}{mixed}. Encode them as numbers, name them in ignore=[…], or choose columns "
         "with features=[…]."
+    )
+
+
+def _perhaps_candidates(bad: list[str]) -> str:
+    which = repr(bad[0]) if len(bad) == 1 else "one of them"
+    name = repr(bad[0]) if len(bad) == 1 else "…"
+    return (
+        f" If {which} holds the candidate labels, say so: candidates={name}, or --candidates on "
+        "the command line."
     )
 
 

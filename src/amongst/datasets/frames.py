@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import warnings
 from collections.abc import Collection
 from pathlib import Path
 from typing import IO
@@ -45,18 +46,14 @@ def read_csv_frame(path: Path, *, text: Collection[str], answers: Collection[str
     answers : columns that hold annotators' answers: kept as strings, ``NA`` and the like missing.
     """
     try:
-        header, delimiter = _header(path)
-        labels = {*text, *answers}
-        return pd.read_csv(
-            path,
-            sep=delimiter,
-            encoding="utf-8-sig",
-            dtype={name: str for name in header if name in labels},
-            keep_default_na=False,
-            na_values={name: [""] if name in text else list(MISSING) for name in header},
-            index_col=False,
-            low_memory=False,
-        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            return _parsed(path, text, answers)
+    except pd.errors.ParserWarning as error:
+        raise FileFormatError(
+            f"{path} has rows with more cells than the first line has names; the first line must "
+            "name every column."
+        ) from error
     except UnicodeDecodeError as error:
         raise FileFormatError(
             f"{path} is not UTF-8 text (byte {error.start}); save it again as UTF-8."
@@ -64,6 +61,21 @@ def read_csv_frame(path: Path, *, text: Collection[str], answers: Collection[str
     except (pd.errors.ParserError, pd.errors.EmptyDataError, csv.Error, OSError, EOFError) as error:
         reason = " ".join(str(error).split())
         raise FileFormatError(f"{path} cannot be read as CSV: {reason}.") from error
+
+
+def _parsed(path: Path, text: Collection[str], answers: Collection[str]) -> pd.DataFrame:
+    header, delimiter = _header(path)
+    labels = {*text, *answers}
+    return pd.read_csv(
+        path,
+        sep=delimiter,
+        encoding="utf-8-sig",
+        dtype={name: str for name in header if name in labels},
+        keep_default_na=False,
+        na_values={name: [""] if name in text else list(MISSING) for name in header},
+        index_col=False,
+        low_memory=False,
+    )
 
 
 def read_parquet_frame(path: Path) -> pd.DataFrame:

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 
-from amongst.datasets.arrays import read_npz
+from amongst.candidates.cells import is_list_text
+from amongst.datasets.arrays import feature_key, read_npz
 from amongst.datasets.frames import existing_file, read_csv_frame, read_parquet_frame
+from amongst.datasets.mat import read_mat
 
-__all__ = ["LIKELY_NAMES", "guess_candidates"]
+__all__ = ["LIKELY_NAMES", "column_names", "guess_candidates"]
 
 LIKELY_NAMES = ("candidates", "candidate_labels", "candidate labels", "labels", "partial_target")
 """Names that people give to such a column."""
@@ -21,7 +25,11 @@ LIKELY_NAMES = ("candidates", "candidate_labels", "candidate labels", "labels", 
 def guess_candidates(
     path: str | Path, separator: str = "|", names: Sequence[str] = LIKELY_NAMES
 ) -> str | None:
-    """The one column in which some cell has the separator, or one with a likely name; else None.
+    """The one column in which some cell is a list or has the separator, or one with a likely name.
+
+    Of an NPZ or MATLAB file: the array with a likely name, or the only 0/1 matrix besides the
+    features. None where it is not plain, and for a MATLAB file in the field's layout, which its
+    reader knows.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "birds.csv"
@@ -30,15 +38,50 @@ def guess_candidates(
     'seen'
     """
     file = existing_file(path)
-    if file.suffix == ".mat":
-        return None  # its reader knows the usual keys
-    if file.suffix == ".npz":
-        return next((name for name in names if name in read_npz(file)), None)
+    if file.suffix in (".mat", ".npz"):
+        return _guess_array(file, names)
     frame = _frame(file)
     joined = [name for name in frame.columns if _has(frame[name], separator)]
     if len(joined) == 1:
         return str(joined[0])
     return next((name for name in names if name in frame.columns), None)
+
+
+def column_names(path: str | Path) -> list[str]:
+    """What `candidates=` and `truth=` can name: a table's columns, or the arrays of a file.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "own.npz"
+    >>> np.savez(file, X=np.eye(2), Y=np.eye(2))
+    >>> column_names(file), guess_candidates(file)
+    (['X', 'Y'], 'Y')
+    """
+    file = existing_file(path)
+    found = _arrays(file) if file.suffix in (".mat", ".npz") else _frame(file)
+    return [str(name) for name in found]
+
+
+def _guess_array(file: Path, names: Sequence[str]) -> str | None:
+    arrays = _arrays(file)
+    if file.suffix == ".mat" and "partial_target" in arrays:
+        return None
+    likely = [name for name in names if name in arrays]
+    features = feature_key(arrays, likely)
+    n = (*arrays[features].shape, -1)[0] if features is not None else -1
+    free = [name for name in arrays if name != features and _is_mask(arrays[name], n)]
+    return likely[0] if likely else free[0] if len(free) == 1 else None
+
+
+def _arrays(file: Path) -> dict[str, Any]:
+    return read_npz(file) if file.suffix == ".npz" else read_mat(file)
+
+
+def _is_mask(array: Any, n: int) -> bool:
+    """Whether an array is a 0/1 matrix of several classes with a side of n."""
+    if array.ndim != 2 or n not in array.shape or min(array.shape) < 2:
+        return False
+    values = array.data if sp.issparse(array) else array
+    return values.dtype.kind in "biuf" and bool(np.isin(values, (0, 1)).all())
 
 
 def _frame(file: Path) -> pd.DataFrame:
@@ -52,6 +95,11 @@ def _has(column: pd.Series, separator: str, rows: int = 1000) -> bool:
     for cell in islice(column, rows):
         if isinstance(cell, list | tuple | np.ndarray):
             return True
-        if isinstance(cell, str) and separator in cell:
+        if isinstance(cell, str) and (separator in cell or _is_list(cell)):
             return True
     return False
+
+
+def _is_list(cell: str) -> bool:
+    """In brackets; round ones are as often a remark."""
+    return is_list_text(cell) and not cell.lstrip().startswith("(")

@@ -137,8 +137,9 @@ def _get(path: Path, arrays: dict[str, Any], key: str, what: str) -> Any:
     if key not in arrays:
         there = ", ".join(sorted(arrays)) or "no numeric matrix"
         raise FileFormatError(
-            f"{path} has no key {key!r} ({what}); it holds: {there}. Name the key to read, or None "
-            "for candidates or truth that are not known."
+            f"{path} has no key {key!r} ({what}); it holds: {there}. Features are called "
+            "data, X, x or features; name other keys, or None for candidates or truth that are not "
+            "known."
         )
     found = arrays[key]
     numeric = sp.issparse(found) or np.asarray(found).dtype.kind in "biuf"

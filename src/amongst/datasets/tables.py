@@ -12,9 +12,16 @@ import numpy.typing as npt
 import pandas as pd
 
 from amongst.candidates import CandidateSets, as_candidates
+from amongst.candidates.cells import check_separator
 from amongst.checks import check_choice
-from amongst.datasets.arrays import feature_array, named_array, read_npz
-from amongst.datasets.columns import Layout, check_columns, check_finite, numeric
+from amongst.datasets.arrays import feature_array, feature_key, named_array, read_npz
+from amongst.datasets.columns import (
+    Layout,
+    check_columns,
+    check_finite,
+    feature_columns,
+    numeric,
+)
 from amongst.datasets.frames import existing_file, read_csv_frame, read_parquet_frame
 from amongst.datasets.labels import (
     Empty,
@@ -98,14 +105,16 @@ def read_table(
     ----------
     path : file; its ending says the format (``.csv``, ``.tsv``, either with ``.gz``,
         ``.parquet``, ``.npz``, ``.mat``).
-    candidates : the column with the candidate labels, such as ``"cat|dog"`` (in Parquet also
-        lists); or several columns, one for each annotator, or 0/1 columns, one for each class. In
+    candidates : the column with the candidate labels, such as ``"cat|dog"`` or ``["cat", "dog"]``
+        (in Parquet also lists); or several columns, one for each annotator, whose cells are read
+        likewise, or 0/1 (True/False) columns, one for each class. In
         NPZ and MATLAB files the name of an array: a 0/1 matrix n×K (MATLAB: also K×n), or one
         column for each annotator. None: the file has none (a MATLAB file's ``partial_target`` is
         taken where it is there).
     truth : the column with the true labels, if they are known (for evaluation).
-    features : the feature columns; all that are not named otherwise if None. In NPZ and MATLAB
-        files the name of one array.
+    features : the feature columns; all that are not named otherwise if None, but for a first
+        column without a name that counts the rows: an index, left out with a warning. In NPZ and
+        MATLAB files the name of one array; ``data``, ``X`` and the like are found if None.
     ignore : columns that are no features.
     index : the column that names the rows.
     separator : between the labels of a cell.
@@ -138,7 +147,7 @@ def read_table(
         features=_names("features", features),
         ignore=_names("ignore", ignore) or (),
         index=index,
-        separator=_separator(separator),
+        separator=check_separator(separator),
         kind=kind,
         classes=None if classes is None else tuple(classes),
         empty=empty,
@@ -247,10 +256,8 @@ def _from_frame(path: Path, frame: pd.DataFrame, layout: Layout) -> Table:
     if not len(frame):
         raise FileFormatError(f"{path} has column names but no rows.")
     check_columns(path, frame, layout)
-    names = layout.features or tuple(c for c in frame.columns if c not in layout.taken())
-    if not names:
-        raise InputError(f"{path} has no feature column left; say which with features=[…].")
-    features = numeric(path, frame[list(names)])
+    names = feature_columns(path, frame, layout)
+    features = numeric(path, frame[list(names)], labelled=layout.candidates is not None)
     labels = None if layout.candidates is None else frame[list(layout.candidates)]
     sets = None if labels is None else _column_candidates(labels, layout)
     classes = None if sets is None else sets.classes
@@ -305,9 +312,14 @@ def _from_mat(path: Path, layout: Layout) -> Table:
     if candidates is None and "partial_target" in there:
         candidates = "partial_target"
         truth = truth or ("target" if "target" in there else None)
-    data = _only("features", layout.features) or "data"
+    data = _only("features", layout.features) or _mat_features(there, layout)
     contents = read_partial_mat(path, data=data, candidates=candidates, truth=truth)
     return _from_contents(path, contents, layout.outside, layout.classes)
+
+
+def _mat_features(there: dict[str, Any], layout: Layout) -> str:
+    """The field's key first; where it is not there, as in an NPZ file."""
+    return "data" if "data" in there else feature_key(there, layout.taken()) or "data"
 
 
 def _from_contents(
@@ -349,12 +361,6 @@ def _only(argument: str, names: tuple[str, ...] | None) -> str | None:
     if names is not None and len(names) > 1:
         raise InputError(f"{argument}={list(names)!r}: name one array of an NPZ or MATLAB file.")
     return None if names is None else names[0]
-
-
-def _separator(separator: str) -> str:
-    if not isinstance(separator, str) or not separator:
-        raise InputError(f"separator={separator!r} must be a string of at least one character.")
-    return separator
 
 
 def _ending(path: str | Path, *endings: str) -> Path:

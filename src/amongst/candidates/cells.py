@@ -1,0 +1,212 @@
+"""One cell that holds candidate labels, as people write them: read in one place, for every door."""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from amongst.errors import AmongstWarning, InputError
+
+__all__ = [
+    "COLLECTIONS",
+    "alike",
+    "check_separator",
+    "is_list_text",
+    "is_missing",
+    "read_cell",
+    "reads_back",
+    "suspect_separator",
+    "whole",
+    "whole_numbers",
+    "zeros_and_ones",
+]
+
+COLLECTIONS = (set, frozenset, list, tuple, np.ndarray)
+BRACKETS = {"[": "]", "{": "}", "(": ")"}
+SEPARATORS = "|;,/"
+WHOLE = re.compile(r"-?(0|[1-9][0-9]*)(\.0+)?")
+WORDS: dict[str, Any] = {"true": 1.0, "false": 0.0}
+
+
+def read_cell(cell: Any, separator: str = "|", where: str = "y") -> list[Any]:
+    """The labels of one cell.
+
+    A list or set gives its items as they are; a string is split at `separator`, or read as a list
+    where it is one in Python's or JSON's notation; a missing value (None, NaN) gives none;
+    anything else is a label.
+
+    >>> read_cell("owl | kite"), read_cell('["owl", "kite"]'), read_cell(["owl|kite"])
+    (['owl', 'kite'], ['owl', 'kite'], ['owl|kite'])
+    >>> read_cell(None), read_cell(3)
+    ([], [3])
+    """
+    if isinstance(cell, COLLECTIONS):
+        items = cell.tolist() if isinstance(cell, np.ndarray) else list(cell)
+        return [_label(item, where) for item in items]
+    if is_missing(cell):
+        return []
+    if not isinstance(cell, str):
+        return [_label(cell, where)]
+    if is_list_text(cell):
+        return [_label(item, where) for item in _list_of(cell.strip(), separator, where)]
+    return _split(cell, separator)
+
+
+def is_list_text(cell: Any) -> bool:
+    """Whether a cell is a string in the brackets of a list.
+
+    >>> is_list_text("['a', 'b']"), is_list_text("a|b"), is_list_text(["a"])
+    (True, False, False)
+    """
+    text = cell.strip() if isinstance(cell, str) else ""
+    return len(text) > 1 and BRACKETS.get(text[0]) == text[-1]
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value says that there is none: None, NaN, NaT, NA.
+
+    >>> is_missing(float("nan")), is_missing("")
+    (True, False)
+    """
+    if value is None or value is pd.NA or value is pd.NaT:
+        return True
+    return isinstance(value, float | np.floating) and bool(value != value)
+
+
+def reads_back(labels: list[str], separator: str) -> bool:
+    """Whether the labels, joined by the separator, are read as the same labels again.
+
+    >>> reads_back(["a", "b"], "|"), reads_back(["a|b"], "|"), reads_back([" a"], "|")
+    (True, False, False)
+    """
+    try:
+        return read_cell(separator.join(labels), separator) == labels
+    except InputError:
+        return False
+
+
+def whole(value: Any) -> Any:
+    """2.0 as 2: one missing answer makes a whole column float.
+
+    >>> whole(2.0), whole(2.5), whole("2.0")
+    (2, 2.5, '2.0')
+    """
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def zeros_and_ones(table: Any) -> npt.NDArray[np.float64] | None:
+    """A table of 0 and 1, of bools, or of these as text (``"True"``), as floats; else None.
+
+    >>> zeros_and_ones([["True", "false"], ["1", 0.0]])
+    array([[1., 0.],
+           [1., 0.]])
+    >>> zeros_and_ones([["owl", "1"]]) is None
+    True
+    """
+    values = np.asarray(table, dtype=object)
+    try:
+        numbers = np.array([_number(cell) for cell in values.flat], dtype=np.float64)
+    except (TypeError, ValueError):
+        return None
+    return numbers.reshape(values.shape) if np.isin(numbers, (0.0, 1.0)).all() else None
+
+
+def whole_numbers(values: Sequence[Any]) -> list[Any]:
+    """Strings as ints where every one of them is a whole number without leading zeros.
+
+    >>> whole_numbers(["1", "2.0"]), whole_numbers(["01", "2"])
+    ([1, 2], ['01', '2'])
+    """
+    if values and all(isinstance(v, str) and WHOLE.fullmatch(v) for v in values):
+        return [int(v.partition(".")[0]) for v in values]
+    return [v.item() if isinstance(v, np.generic) else v for v in values]
+
+
+def alike(rows: list[list[Any]]) -> list[list[Any]]:
+    """The rows with labels of one type: ints where all can be, text where some are text.
+
+    >>> alike([[1, 2], ["3"]]), alike([[1, 2], ["x"]])
+    ([[1, 2], [3]], [['1', '2'], ['x']])
+    """
+    labels = [label for row in rows for label in row]
+    if any(isinstance(label, str) for label in labels):
+        labels = [str(label) for label in labels]
+    flat = iter(whole_numbers(labels))
+    return [[next(flat) for _ in row] for row in rows]
+
+
+def suspect_separator(cells: list[list[Any]], separator: str) -> None:
+    """A warning where no cell was split, though many hold another usual separator."""
+    if any(len(labels) > 1 for labels in cells):
+        return
+    texts = [str(labels[0]) for labels in cells if labels]
+    others = [other for other in SEPARATORS if other != separator]
+    counts = {other: sum(other in text for text in texts) for other in others}
+    likely = max(counts, key=lambda other: counts[other])
+    if counts[likely] > len(texts) / 10:
+        warnings.warn(
+            f"no cell contains the separator {separator!r}, but {counts[likely]} of {len(texts)} "
+            f"contain {likely!r}: each cell counts as one label. Is separator={likely!r} meant?",
+            AmongstWarning,
+            stacklevel=5,
+        )
+
+
+def check_separator(separator: object) -> str:
+    """The separator, if it is a string of at least one character."""
+    if not isinstance(separator, str) or not separator:
+        raise InputError(f"separator={separator!r} must be a string of at least one character.")
+    return separator
+
+
+def _split(text: str, separator: str) -> list[Any]:
+    return [part.strip() for part in text.split(separator) if part.strip()]
+
+
+def _list_of(text: str, separator: str, where: str) -> list[Any]:
+    """``"['a', 'b']"``: what a data frame of lists looks like once it was written as CSV."""
+    try:
+        found = ast.literal_eval(text)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        found = None
+    if isinstance(found, list | tuple | set) or found == {}:
+        return list(found)
+    if text[0] == "(":
+        return _split(text, separator)
+    raise InputError(
+        f"{where} holds {text!r}, which is neither labels joined by a separator nor a list in "
+        'Python\'s notation. Write it as a|b, or pass kind="labels" if it is one label.'
+    )
+
+
+def _label(item: Any, where: str) -> Any:
+    if isinstance(item, dict):
+        raise InputError(
+            f"{where} holds the dict {item!r}; candidate sets carry no weights. Give the labels "
+            "alone: [list(row) for row in y]."
+        )
+    if _is_hashable(item) and not is_missing(item):
+        return item
+    raise InputError(
+        f"{where} contains {item!r}, which cannot be a label; labels are strings, numbers or "
+        "other hashable values."
+    )
+
+
+def _is_hashable(item: Any) -> bool:
+    try:
+        hash(item)
+    except TypeError:
+        return False
+    return True
+
+
+def _number(cell: Any) -> Any:
+    return WORDS.get(cell.strip().lower(), cell) if isinstance(cell, str) else cell

@@ -1,0 +1,185 @@
+"""What a first user's files held, and how it was misread."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.io
+import scipy.sparse as sp
+
+from amongst import as_candidates
+from amongst.datasets import read_table
+from amongst.datasets.guess import column_names, guess_candidates
+from amongst.errors import AmongstWarning, FileFormatError, InputError
+
+MASK = np.array([[1, 1, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1]])
+SETS = [[0, 1], [1], [2], [0, 2]]
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "own.csv"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def sets_of(path: Path, *columns: str) -> list[list[object]]:
+    found = read_table(path, candidates=columns[0] if len(columns) == 1 else columns).candidates
+    assert found is not None
+    return found.to_lists()
+
+
+@pytest.mark.parametrize("words", [("True", "False"), ("TRUE", "FALSE"), ("1.0", "0"), ("1", "0")])
+def test_columns_of_true_and_false_are_a_mask(tmp_path: Path, words: tuple[str, str]) -> None:
+    yes, no = words
+    path = write(tmp_path, f"f,cat,dog\n1.5,{yes},{yes}\n2.5,{no},{yes}\n")
+    assert sets_of(path, "cat", "dog") == [["cat", "dog"], ["dog"]]
+    votes = read_table(path, candidates=["cat", "dog"], kind="annotators").candidates
+    assert votes is not None
+    assert votes.sizes.tolist() == [1, 2]
+
+
+def test_get_dummies_written_and_read(tmp_path: Path) -> None:
+    path = tmp_path / "own.csv"
+    dummies = pd.get_dummies(pd.Series(["a", "b", "a"]))
+    pd.concat([pd.Series([0.5, 1.5, 2.5], name="f"), dummies], axis=1).to_csv(path, index=False)
+    assert sets_of(path, "a", "b") == [["a"], ["b"], ["a"]]
+
+
+def test_annotators_cells_are_split(tmp_path: Path) -> None:
+    path = write(tmp_path, 'f,anna,ben\n1.5,a|b,a\n2.5,c,\n3.5,"[""a""]",b | c\n')
+    assert sets_of(path, "anna", "ben") == [["a", "b"], ["c"], ["a", "b", "c"]]
+    path = write(tmp_path, "f,anna,ben\n1.5,a;b,a\n2.5,c,a\n")
+    with pytest.warns(AmongstWarning, match="Is separator=';' meant"):
+        sets_of(path, "anna", "ben")
+
+
+CELLS = {
+    "joined": ["x|y", "y", "z"],
+    "json": ['["x", "y"]', '["y"]', '["z"]'],
+    "python": ["['x', 'y']", "{'y'}", "('z',)"],
+    "mixed": ["x|y", "['y']", "z"],
+    "brackets in names": ["(x)|y", "y", "(x)"],
+}
+
+
+@pytest.mark.parametrize("cells", CELLS.values(), ids=CELLS.keys())
+@pytest.mark.parametrize("columns", [["s"], ["s", "t"]])
+def test_both_doors_read_cells_alike(tmp_path: Path, cells: list[str], columns: list[str]) -> None:
+    frame = pd.DataFrame({"f": [0.5, 1.5, 2.5]} | dict.fromkeys(columns, cells))
+    frame.to_csv(tmp_path / "own.csv", index=False)
+    frame.to_parquet(tmp_path / "own.parquet")
+    expected = as_candidates(frame[columns]).to_lists()
+    assert as_candidates(cells).to_lists() == expected
+    assert sets_of(tmp_path / "own.csv", *columns) == expected
+    assert sets_of(tmp_path / "own.parquet", *columns) == expected
+
+
+def test_a_label_in_brackets_has_a_way_in(tmp_path: Path) -> None:
+    path = write(tmp_path, "f,s\n1.5,[x]\n2.5,y\n")
+    with pytest.raises(InputError, match=r'row 0 holds.*kind="labels"'):
+        read_table(path, candidates="s")
+    sets = read_table(path, candidates="s", kind="labels").candidates
+    assert sets is not None
+    assert sets.to_lists() == [["[x]"], ["y"]]
+
+
+@pytest.mark.parametrize("index", [[0, 1, 2], [1, 2, 3], [2, 0, 1]])
+@pytest.mark.parametrize("times", [1, 2])
+def test_the_index_of_to_csv_is_no_feature(tmp_path: Path, index: list[int], times: int) -> None:
+    path = tmp_path / "own.csv"
+    frame = pd.DataFrame({"f": [0.5, 1.5, 2.5], "s": ["a|b", "a", "b"]}, index=index)
+    frame.to_csv(path)
+    if times == 2:
+        pd.read_csv(path).to_csv(path, index=False)
+    with pytest.warns(AmongstWarning, match="looks like an index.*left out"):
+        table = read_table(path, candidates="s")
+    assert table.feature_names == ("f",)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert read_table(path, features=["f"]).feature_names == ("f",)
+        named = read_table(path, candidates="s", index="Unnamed: 0")
+    assert named.feature_names == ("f",)
+    assert named.index.tolist() == index
+
+
+def test_an_unnamed_column_that_does_not_count_stays_with_a_word(tmp_path: Path) -> None:
+    with pytest.warns(AmongstWarning, match="taken as a feature all the same"):
+        table = read_table(write(tmp_path, ",f\n17,0.5\n3,1.5\n"))
+    assert table.feature_names == ("Unnamed: 0", "f")
+    assert read_table(write(tmp_path, ",f\n0.25,0.5\n3,1.5\n")).features.shape == (2, 2)
+    assert read_table(write(tmp_path, "n,f\n0,0.5\n1,1.5\n")).feature_names == ("n", "f")
+
+
+@pytest.mark.parametrize("cell", ['"a,b"', "a;b", "a"])
+def test_text_without_named_candidates_says_how_to_name_them(tmp_path: Path, cell: str) -> None:
+    path = write(tmp_path, f"f,species\n1.5,{cell}\n2.5,c\n")
+    assert guess_candidates(path) is None
+    with pytest.raises(InputError, match=r"If 'species' holds.*candidates='species'.*--candidates"):
+        read_table(path)
+
+
+def test_with_named_candidates_text_is_only_text(tmp_path: Path) -> None:
+    path = write(tmp_path, "f,colour,s\n1.5,red,a|b\n")
+    with pytest.raises(InputError, match="Encode them as numbers") as caught:
+        read_table(path, candidates="s")
+    assert "--candidates" not in str(caught.value)
+
+
+def test_lists_as_text_are_plainly_candidates(tmp_path: Path) -> None:
+    assert guess_candidates(write(tmp_path, 'f,s\n1.5,"[""a"", ""b""]"\n2.5,"[""c""]"\n')) == "s"
+    assert guess_candidates(write(tmp_path, "f,s\n1.5,(none)\n2.5,b\n")) is None
+
+
+def test_more_cells_than_names(tmp_path: Path) -> None:
+    for text in ("a,b\n1,2,7\n3,4,8\n", "# by hand\na,b\n1,2\n"):
+        with pytest.raises(FileFormatError, match="more cells than the first line has names"):
+            read_table(write(tmp_path, text))
+
+
+def features() -> np.ndarray:
+    return np.random.default_rng(0).normal(size=(4, 2))
+
+
+@pytest.mark.parametrize("name", ["X", "x", "features", "data", "fea"])
+def test_npz_with_an_array_of_any_name(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "own.npz"
+    np.savez(path, **{name: features(), "Y": MASK})
+    assert column_names(path) == [name, "Y"]
+    assert sets_of(path, "Y") == SETS
+    assert guess_candidates(path) == ("Y" if name != "fea" else None)
+
+
+def test_npz_guesses_only_where_it_is_plain(tmp_path: Path) -> None:
+    path = tmp_path / "own.npz"
+    np.savez(path, X=features(), Y=MASK, Z=MASK)
+    assert guess_candidates(path) is None
+    np.savez(path, X=features(), y=np.arange(4), Z=features(), k=3)
+    assert guess_candidates(path) is None
+    np.savez(path, X=features(), Y=MASK, labels=np.array(["a", "b", "a|b", "c"]))
+    assert guess_candidates(path) == "labels"
+
+
+@pytest.mark.parametrize("matrix", [MASK, MASK.T, sp.csc_matrix(MASK.T.astype(float))])
+@pytest.mark.parametrize("name", ["X", "features", "data"])
+def test_mat_with_other_keys(tmp_path: Path, name: str, matrix: object) -> None:
+    path = tmp_path / "own.mat"
+    scipy.io.savemat(path, {name: features(), "Y": matrix})
+    assert column_names(path) == [name, "Y"]
+    assert guess_candidates(path) == "Y"
+    table = read_table(path, candidates="Y")
+    np.testing.assert_array_equal(table.features, features())
+    assert table.candidates is not None
+    assert table.candidates.to_lists() == SETS
+    assert read_table(path).candidates is None
+
+
+def test_mat_in_the_layout_of_the_field_is_left_to_its_reader(tmp_path: Path) -> None:
+    path = tmp_path / "own.mat"
+    scipy.io.savemat(path, {"data": features(), "partial_target": MASK.T, "X": np.eye(4)})
+    assert guess_candidates(path) is None
+    table = read_table(path)
+    assert table.features.shape == (4, 2)
