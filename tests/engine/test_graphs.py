@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import gc
 import shutil
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 import torch
 from torch import Tensor, nn
 
-from amongst.engine import Features, Settings, Training, TrainingData, start, train
+from amongst.engine import Features, Settings, Training, TrainingData, graphs, start, train
 from amongst.engine.graphs import GraphedStep, graphed_step
 from amongst.methods import CC, LW, RC, Method
 from amongst.models import build_model
@@ -91,6 +91,21 @@ def test_going_on_from_a_checkpoint_takes_the_optimisers_state_along() -> None:
     stepper = GraphedStep(half, data, LW(), settings, compile=False)
     again = train(half.model, data, LW(), settings, training=half, stepper=stepper)
     assert distance(again.model, whole.model) < 1e-6
+
+
+@dataclass(frozen=True)
+class Growing(LW):
+    """Changes a number that is no leaf."""
+
+    power: float = 1.0
+
+    def at(self, progress: float) -> Growing:
+        return replace(self, power=1.0 + progress)
+
+
+def test_a_method_that_changes_in_other_ways_is_not_captured() -> None:
+    assert graphs._changes_leaves_only(LW(fade=0.5))
+    assert not graphs._changes_leaves_only(Growing())
 
 
 def test_it_is_chosen_on_a_gpu_only() -> None:

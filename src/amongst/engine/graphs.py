@@ -10,7 +10,7 @@ import gc
 import importlib.util
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import torch
@@ -50,9 +50,12 @@ def graphed_step(
     """The fast way to step where it applies: on a GPU, for a network of this package, in a training
     that is long enough; else None.
 
-    A module of a person's own may speak to the host, which cannot be captured.
+    A module of a person's own may speak to the host, which cannot be captured; a method of a
+    person's own may change during training in ways that a graph does not read.
     """
     if data.features.device.type != "cuda" or type(state.model) not in MODELS.values():
+        return None
+    if not _changes_leaves_only(method):
         return None
     steps = settings.epochs * len(batch_bounds(len(data), settings.batch_size))
     if steps < WORTH_CAPTURING:
@@ -229,6 +232,13 @@ class GraphedStep:
             if group["lr"] is not self.rate:
                 self.rate.fill_(float(group["lr"]))
                 group["lr"] = self.rate
+
+
+def _changes_leaves_only(method: Method) -> bool:
+    """Whether nothing but the method's leaves changes during training."""
+    last = method.at(1.0)
+    others = [f.name for f in fields(method) if f.name not in method.leaves]
+    return all(repr(getattr(last, name)) == repr(getattr(method, name)) for name in others)
 
 
 def _changing(method: Method, features: Features) -> tuple[Method, Callable[[float], None]]:
