@@ -95,7 +95,7 @@ def test_the_index_of_to_csv_is_no_feature(tmp_path: Path, index: list[int], tim
     frame.to_csv(path)
     if times == 2:
         pd.read_csv(path).to_csv(path, index=False)
-    with pytest.warns(AmongstWarning, match="looks like an index.*left out"):
+    with pytest.warns(AmongstWarning, match="looks like the row numbers.*left out"):
         table = read_table(path, candidates="s")
     assert table.feature_names == ("f",)
     with warnings.catch_warnings():
@@ -118,15 +118,19 @@ def test_an_unnamed_column_that_does_not_count_stays_with_a_word(tmp_path: Path)
 def test_text_without_named_candidates_says_how_to_name_them(tmp_path: Path, cell: str) -> None:
     path = write(tmp_path, f"f,species\n1.5,{cell}\n2.5,c\n")
     assert guess_candidates(path) is None
-    with pytest.raises(InputError, match=r"If 'species' holds.*candidates='species'.*--candidates"):
+    with pytest.raises(
+        InputError, match=r"If 'species' holds the candidate labels, pass candidates='species'"
+    ):
         read_table(path)
 
 
 def test_with_named_candidates_text_is_only_text(tmp_path: Path) -> None:
     path = write(tmp_path, "f,colour,s\n1.5,red,a|b\n")
+    with pytest.raises(InputError, match="candidate labels, name it in candidates"):
+        read_table(path)
     with pytest.raises(InputError, match="Encode them as numbers") as caught:
         read_table(path, candidates="s")
-    assert "--candidates" not in str(caught.value)
+    assert "candidate labels" not in str(caught.value)
 
 
 def test_lists_as_text_are_plainly_candidates(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ __all__ = [
     "is_list_text",
     "is_missing",
     "read_cell",
+    "read_cells",
     "reads_back",
     "suspect_separator",
     "whole",
@@ -47,16 +48,20 @@ def read_cell(cell: Any, separator: str = "|", where: str = "y") -> list[Any]:
     >>> read_cell(None), read_cell(3)
     ([], [3])
     """
-    if isinstance(cell, COLLECTIONS):
-        items = cell.tolist() if isinstance(cell, np.ndarray) else list(cell)
-        return [_label(item, where) for item in items]
+    if isinstance(cell, str) and not is_list_text(cell):
+        return _split(cell, separator)
     if is_missing(cell):
         return []
-    if not isinstance(cell, str):
-        return [_label(cell, where)]
-    if is_list_text(cell):
-        return [_label(item, where) for item in _list_of(cell.strip(), separator, where)]
-    return _split(cell, separator)
+    return [_label(item, where) for item in _items(cell, separator, where)]
+
+
+def read_cells(cells: Sequence[Any], separator: str, where: str) -> list[list[Any]]:
+    """The labels of each cell of one row.
+
+    >>> read_cells(["owl|kite", None], "|", "y[0]")
+    [['owl', 'kite'], []]
+    """
+    return [read_cell(cell, separator, where) for cell in cells]
 
 
 def is_list_text(cell: Any) -> bool:
@@ -66,7 +71,7 @@ def is_list_text(cell: Any) -> bool:
     (True, False, False)
     """
     text = cell.strip() if isinstance(cell, str) else ""
-    return len(text) > 1 and BRACKETS.get(text[0]) == text[-1]
+    return text[:1] in BRACKETS and text[1:].endswith(BRACKETS[text[0]])
 
 
 def is_missing(value: Any) -> bool:
@@ -164,6 +169,14 @@ def check_separator(separator: object) -> str:
     if not isinstance(separator, str) or not separator:
         raise InputError(f"separator={separator!r} must be a string of at least one character.")
     return separator
+
+
+def _items(cell: Any, separator: str, where: str) -> list[Any]:
+    if isinstance(cell, np.ndarray):
+        return list(cell.tolist())
+    if isinstance(cell, COLLECTIONS):
+        return list(cell)
+    return _list_of(cell.strip(), separator, where) if isinstance(cell, str) else [cell]
 
 
 def _split(text: str, separator: str) -> list[Any]:

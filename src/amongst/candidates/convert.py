@@ -18,6 +18,7 @@ from amongst.candidates.cells import (
     check_separator,
     is_missing,
     read_cell,
+    read_cells,
     suspect_separator,
     whole,
     zeros_and_ones,
@@ -136,18 +137,15 @@ def _string_rows(y: Any, separator: str, suspect: bool) -> list[list[Any]]:
     rows = [read_cell(text, separator, f"y[{row}]") for row, text in enumerate(y)]
     if suspect:
         suspect_separator(rows, separator)
-    return rows if all(isinstance(v, str) for v in chain(*rows)) else alike(rows)
+    return rows if all(isinstance(v, str) for v in chain.from_iterable(rows)) else alike(rows)
 
 
 def _vote_rows(y: Any, separator: str, suspect: bool) -> list[list[Any]]:
     table = y.to_numpy(dtype=object) if isinstance(y, pd.DataFrame) else _object_table(y)
-    votes = [
-        [read_cell(cell, separator, f"y[{row}]") for cell in cells]
-        for row, cells in enumerate(table.tolist())
-    ]
+    votes = [read_cells(row, separator, f"y[{index}]") for index, row in enumerate(table.tolist())]
     if suspect:
-        suspect_separator(list(chain(*votes)), separator)
-    return [[whole(label) for label in chain(*cells)] for cells in votes]
+        suspect_separator(list(chain.from_iterable(votes)), separator)
+    return [[whole(label) for label in chain.from_iterable(cells)] for cells in votes]
 
 
 def _suspect_mask(rows: list[list[Any]]) -> None:

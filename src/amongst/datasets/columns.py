@@ -73,8 +73,8 @@ def _without_index(path: Path, first: pd.Series, names: tuple[str, ...]) -> tupl
     if counts or (first.dtype.kind == "i" and first.is_unique and len(first) > 1):
         what = "is left out" if counts else "is taken as a feature all the same"
         warnings.warn(
-            f"{path}: the first column has no name and looks like an index, which to_csv() writes "
-            f"without index=False; it {what}. To say what it is, give it a name.",
+            f"{path}: the first column has no name and looks like the row numbers that pandas "
+            f"writes into a CSV file; it {what}. To say otherwise, give it a name.",
             AmongstWarning,
             stacklevel=5,
         )
@@ -122,12 +122,9 @@ def _not_numbers(path: Path, frame: pd.DataFrame, bad: list[str]) -> str:
 
 
 def _perhaps_candidates(bad: list[str]) -> str:
-    which = repr(bad[0]) if len(bad) == 1 else "one of them"
-    name = repr(bad[0]) if len(bad) == 1 else "…"
-    return (
-        f" If {which} holds the candidate labels, say so: candidates={name}, or --candidates on "
-        "the command line."
-    )
+    if len(bad) > 1:
+        return " If one of them holds the candidate labels, name it in candidates=…."
+    return f" If {bad[0]!r} holds the candidate labels, pass candidates={bad[0]!r}."
 
 
 def check_finite(path: Path, features: npt.NDArray[Any], names: Sequence[str]) -> None:

@@ -13,7 +13,7 @@ import pandas as pd
 from amongst.candidates import CandidateSets, as_candidates
 from amongst.candidates.cells import (
     alike,
-    read_cell,
+    read_cells,
     suspect_separator,
     whole,
     whole_numbers,
@@ -123,13 +123,10 @@ def _rows(frame: pd.DataFrame, separator: str, kind: str, suspect: bool) -> list
     table = frame.to_numpy(dtype=object).tolist()
     if kind == "labels":
         table = [[_as_one(cell) for cell in row] for row in table]
-    cells = [
-        [read_cell(cell, separator, f"row {index}") for cell in row]
-        for index, row in enumerate(table)
-    ]
+    cells = [read_cells(row, separator, f"row {index}") for index, row in enumerate(table)]
     if suspect and kind != "labels":
-        suspect_separator(list(chain(*cells)), separator)
-    rows = [list(chain(*row)) for row in cells]
+        suspect_separator(list(chain.from_iterable(cells)), separator)
+    rows = [list(chain.from_iterable(row)) for row in cells]
     return alike(rows if frame.shape[1] == 1 else [list(map(whole, row)) for row in rows])
 
 

@@ -257,7 +257,8 @@ def _from_frame(path: Path, frame: pd.DataFrame, layout: Layout) -> Table:
         raise FileFormatError(f"{path} has column names but no rows.")
     check_columns(path, frame, layout)
     names = feature_columns(path, frame, layout)
-    features = numeric(path, frame[list(names)], labelled=layout.candidates is not None)
+    said = layout.candidates is not None or layout.features is not None
+    features = numeric(path, frame[list(names)], labelled=said)
     labels = None if layout.candidates is None else frame[list(layout.candidates)]
     sets = None if labels is None else _column_candidates(labels, layout)
     classes = None if sets is None else sets.classes
