@@ -19,7 +19,7 @@ import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from amongst.errors import DataNotFoundError, FileFormatError, InputError
+from amongst.errors import DataNotFoundError, FileFormatError, InputError, StoreError
 
 __all__ = ["Arrays", "read_archive", "write_archive", "write_atomically"]
 
@@ -68,17 +68,34 @@ def read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, npt.NDArray[An
 
 
 def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write beside `path`, then rename: other readers see the old file or the whole new one."""
-    target = Path(path)
+    """Write beside `path`, then rename: other readers see the old file or the whole new one.
+
+    A link is followed, the mode of a file that was there is kept, and a pipe is written into.
+    """
+    given = Path(path)
+    if given.is_dir():
+        raise InputError(f"{str(given)!r} is a folder; name a file.")
+    try:
+        if given.exists() and not given.is_file():
+            given.write_bytes(content)
+        else:
+            _replace(Path(os.path.realpath(given)), content)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise StoreError(f"{str(given)!r} cannot be written: {reason}.") from error
+
+
+def _replace(target: Path, content: bytes) -> None:
     if not target.parent.is_dir():
         raise InputError(f"the folder {str(target.parent)!r} does not exist; make it first.")
+    mode = target.stat().st_mode & 0o7777 if target.exists() else 0o666 & ~_umask()
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
+        os.chmod(temporary, mode)
         os.replace(temporary, target)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)

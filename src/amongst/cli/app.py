@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from amongst.cli import bench, datasets, evidence, tables
 from amongst.cli.classical import classical
+from amongst.cli.files import as_given
 from amongst.cli.report import report
+from amongst.cli.saying import fail, one_line_warnings
 from amongst.cli.search import search
 from amongst.cli.theory import theory
+from amongst.cli.wording import worded
 from amongst.errors import AmongstError
 
 __all__ = ["app", "main"]
@@ -66,16 +67,9 @@ def _options(
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; a mistake costs one line on standard error and exit code 2."""
     try:
-        app(arguments)
-    except KeyboardInterrupt:
-        _fail("interrupted", 130)
+        with one_line_warnings():
+            app(arguments)
     except AmongstError as error:
-        _fail(" ".join(str(error).split()))
+        fail(worded(as_given(str(error))))
     except OSError as error:
-        _fail(f"{error.filename or 'file'}: {error.strerror or error}")
-
-
-def _fail(message: str, code: int = 2) -> None:
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
-    console.print(f"amongst: {message}", markup=False, style="red")
-    sys.exit(code)
+        fail(f"{error.filename or 'file'}: {error.strerror or error}")

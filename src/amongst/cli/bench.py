@@ -12,6 +12,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table as RichTable
 
+from amongst.cli.files import check_target
+
 if TYPE_CHECKING:
     from amongst.bench.execute import Options
     from amongst.bench.plans import Request
@@ -221,6 +223,8 @@ def results(
     """Ask a store what it holds, or export it."""
     from amongst.bench.export import read_records, read_requests, write_records, write_requests
 
+    if export is not None:
+        check_target("--export", export, (store,))
     filters = {
         "dataset": _dataset_names(datasets) or None,
         "method": _method_names(methods) or None,

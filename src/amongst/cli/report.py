@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from amongst.cli.files import check_target
+
 if TYPE_CHECKING:
     from amongst.bench.report import Report
     from amongst.bench.tables import Table
@@ -55,7 +57,7 @@ def report(
     from amongst.bench.tables import Significance
 
     wanted = {"--html": html, "--markdown": markdown, "--latex": latex, "--csv": csv}
-    _check_targets(wanted, figures)
+    _check_targets(wanted, figures, store)
     rule = Significance(test.value, alpha, "holm" if holm else "none")
     found = read_report(store, metric=metric, significance=rule)
     written = [_write(name, path, found, title) for name, path in wanted.items() if path]
@@ -67,18 +69,14 @@ def report(
         _show(found, console)
 
 
-def _check_targets(wanted: dict[str, Path | None], figures: Path | None) -> None:
+def _check_targets(wanted: dict[str, Path | None], figures: Path | None, store: Path) -> None:
     """Mistakes are said before anything is computed."""
     from amongst.errors import InputError
     from amongst.optional import optional_import
 
     for name, path in wanted.items():
-        if path is not None and path.is_dir():
-            raise InputError(f"{name} {path} is a folder; name a file.")
-        if path is not None and not path.parent.is_dir():
-            raise InputError(
-                f"{name} {path}: the folder {path.parent} does not exist; make it first."
-            )
+        if path is not None:
+            check_target(name, path, (store,))
     if figures is not None:
         optional_import("matplotlib", extra="plot", purpose="drawing figures")
         if figures.exists() and not figures.is_dir():

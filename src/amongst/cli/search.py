@@ -10,6 +10,8 @@ import typer
 from rich.console import Console
 from rich.table import Table as RichTable
 
+from amongst.cli.files import as_file, check_table_target, check_target, write_table
+from amongst.cli.saying import interruptible
 from amongst.cli.tables import (
     Candidates,
     File,
@@ -17,12 +19,12 @@ from amongst.cli.tables import (
     Index,
     MethodName,
     Separator,
-    _check_folder,
     _columns,
     _estimator,
     _frame,
     _read,
     _sets_of,
+    check_device,
 )
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["search"]
 
 console = Console()
-SHOWN = 10
+SHOWN, TRIALS = 10, 50
 
 
 class CriterionName(StrEnum):
@@ -49,7 +51,8 @@ def search(
     index: Index = None,
     separator: Separator = "|",
     trials: Annotated[
-        int | None, typer.Option(help="Search with TPE, so many trials; else the paper's grid.")
+        int | None,
+        typer.Option(help="Search with TPE, so many trials (50 with --study); else the grid."),
     ] = None,
     study: Annotated[
         str | None,
@@ -78,9 +81,8 @@ def search(
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
 ) -> None:
     """Find hyper-parameters by candidate labels alone, and fit the best on all rows."""
-    for path in (out, table):
-        if path is not None:
-            _check_folder(path)
+    _check(file, out, table, validation, device)
+    file = as_file(file)
     read = _read(file, candidates, None, ignore, index, separator)
     params: dict[str, Any] = {"model": model, "epochs": epochs}
     params["batch_size"] = "auto" if batch_size is None else batch_size
@@ -93,14 +95,31 @@ def search(
         "verbose": not quiet,
     }
     asked = {"study": study, "study_name": study_name, "batch": batch, "prune": prune}
-    by_trials = 50 if trials is None and study is not None else trials
-    result = _run(_estimator(method)(**params), read, file, by_trials, asked, shared)
+    by_trials = TRIALS if trials is None and study is not None else trials
+    with interruptible(study):
+        result = _run(_estimator(method)(**params), read, file, by_trials, asked, shared)
     _show(result)
     if table is not None:
         _write_table(result, table)
     if out is not None and result.model is not None:
         result.model.save(out, metadata=_columns(file, candidates, None, index, separator))
         console.print(f"model written to {out}", highlight=False)
+
+
+def _check(
+    file: Path, out: Path | None, table: Path | None, validation: float, device: str
+) -> None:
+    """Mistakes are said before anything is computed."""
+    from amongst.errors import InputError
+
+    if not 0 < validation < 1:
+        raise InputError(f"--validation {validation:g} must lie between 0 and 1, both excluded.")
+    check_device(device)
+    if out is not None:
+        check_target("--out", out, (file,))
+    if table is not None:
+        check_target("--table", table, (file, out))
+        check_table_target("--table", table)
 
 
 def _run(
@@ -120,10 +139,14 @@ def _run(
 
 
 def _show(result: SearchResult) -> None:
+    """The best points; `--table` has the seconds, too, which would not fit on a line."""
+    found = result.ranked().drop(columns="seconds", errors="ignore")
+    if set(found.get("state", ())) == {"complete"}:
+        found = found.drop(columns="state")
     shown = RichTable(title=f"{len(result.table)} points, best {result.criterion} first")
-    for column in result.table.columns:
-        shown.add_column(column, justify="right")
-    for _, row in result.ranked().head(SHOWN).iterrows():
+    for column in found.columns:
+        shown.add_column(column.replace("_", "\n"), justify="right", no_wrap=True)
+    for _, row in found.head(SHOWN).iterrows():
         shown.add_row(*(_text(value) for value in row))
     console.print(shown)
     console.print(f"chosen: {result}", highlight=False, markup=False)
@@ -134,7 +157,5 @@ def _text(value: Any) -> str:
 
 
 def _write_table(result: SearchResult, path: Path) -> None:
-    from amongst.archive import write_atomically
-
-    write_atomically(path, result.ranked().to_csv(index=False).encode())
+    write_table(result.ranked(), path)
     console.print(f"{len(result.table)} points written to {path}", highlight=False)

@@ -10,6 +10,16 @@ import typer
 from rich.console import Console
 from rich.table import Table as RichTable
 
+from amongst.cli.files import (
+    STANDARD_OUTPUT,
+    as_file,
+    check_table_target,
+    check_target,
+    write_table,
+)
+from amongst.cli.saying import interruptible
+from amongst.cli.wording import FITTED, worded
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -35,7 +45,7 @@ class MethodName(StrEnum):
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="CSV, Parquet, NPZ or .mat file.")]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A file written by `amongst fit`.")]
-Out = Annotated[Path, typer.Option(help="CSV file to write.")]
+Out = Annotated[Path, typer.Option(help="File to write: .csv, .tsv or .parquet; - prints CSV.")]
 Candidates = Annotated[
     list[str] | None,
     typer.Option(
@@ -58,6 +68,7 @@ def describe(
     separator: Separator = "|",
 ) -> None:
     """Show what the candidate sets of a file look like."""
+    file = as_file(file)
     table = _read(file, candidates, truth, ignore, None, separator)
     sets = _sets_of(table, file)
     facts = sets.describe()
@@ -98,7 +109,9 @@ def fit(
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
 ) -> None:
     """Train a classifier on a file and write it to --out."""
-    _check_folder(out)
+    check_target("--out", out, (file, checkpoint))
+    check_device(device)
+    file = as_file(file)
     table = _read(file, candidates, truth, ignore, index, separator)
     sets = _sets_of(table, file)
     params: dict[str, Any] = {
@@ -114,7 +127,8 @@ def fit(
     }
     if method is MethodName.lw:
         params |= {"psi": psi, "beta": _leverage(beta)}
-    estimator = _estimator(method)(**params).fit(_frame(table), sets)
+    with interruptible(checkpoint):
+        estimator = _estimator(method)(**params).fit(_frame(table), sets)
     estimator.save(out, metadata=_columns(file, candidates, truth, index, separator))
     _report(estimator, table, sets, out)
 
@@ -128,8 +142,9 @@ def predict(
     """Predict the class of every row of a file: label, confidence, probabilities."""
     import pandas as pd
 
+    check_table_target("--out", out, (model, file))
     estimator = _load(model)
-    _check_folder(out)
+    file = as_file(file)
     table = _read_for(estimator, file, candidates=None, index=index)
     frame = _frame(table)
     answer = pd.DataFrame({"label": estimator.predict(frame)})
@@ -149,8 +164,9 @@ def disambiguate(
     index: Index = None,
 ) -> None:
     """Find the most likely candidate of every row: label, confidence, runner-up."""
+    check_table_target("--out", out, (model, file))
     estimator = _load(model)
-    _check_folder(out)
+    file = as_file(file)
     columns = candidates or estimator.metadata_.get("candidates")
     table = _read_for(estimator, file, candidates=columns, index=index)
     answer = estimator.disambiguate(_frame(table), _sets_of(table, file))
@@ -183,18 +199,22 @@ def _read_for(
 ) -> Table:
     """A file with the features that the estimator was fitted on."""
     from amongst.datasets import read_table
+    from amongst.errors import InputError
 
     fitted = estimator.metadata_
     named = file.suffix not in (".npz", ".mat")
     classes = estimator.classes_.tolist() if candidates and named else None
-    return read_table(
-        file,
-        candidates=_one_or_many(candidates),
-        features=estimator.feature_names_in_.tolist() if named else None,
-        index=index or fitted.get("index"),
-        separator=fitted.get("separator", "|"),
-        classes=classes,
-    )
+    try:
+        return read_table(
+            file,
+            candidates=_one_or_many(candidates),
+            features=estimator.feature_names_in_.tolist() if named else None,
+            index=index or fitted.get("index"),
+            separator=fitted.get("separator", "|"),
+            classes=classes,
+        )
+    except InputError as error:
+        raise InputError(worded(str(error), FITTED)) from error
 
 
 def _guess_candidates(file: Path, separator: str) -> list[str] | None:
@@ -259,21 +279,19 @@ def _frame(table: Table) -> pd.DataFrame:
     return pd.DataFrame(table.features, columns=list(table.feature_names))
 
 
-def _check_folder(out: Path) -> None:
+def check_device(device: str) -> None:
+    """A kind of device that people have; whether it is here is found out later."""
     from amongst.errors import InputError
 
-    if not out.parent.is_dir():
-        raise InputError(f"--out {out}: the folder {out.parent} does not exist; make it first.")
-    if out.is_dir():
-        raise InputError(f"--out {out} is a folder; name a file.")
+    if device.partition(":")[0] not in ("auto", "cpu", "cuda", "mps", "xpu"):
+        raise InputError(f"--device {device} is unknown; choose auto, cpu or cuda.")
 
 
 def _write(answer: pd.DataFrame, table: Table, out: Path) -> None:
-    from amongst.archive import write_atomically
-
     answer.insert(0, "row", table.index)
-    write_atomically(out, answer.to_csv(index=False).encode())
-    console.print(f"{len(answer):,} rows written to {out}", highlight=False)
+    write_table(answer, out)
+    if out != STANDARD_OUTPUT:
+        console.print(f"{len(answer):,} rows written to {out}", highlight=False)
 
 
 def _report(

@@ -12,6 +12,8 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
+from amongst.cli.files import check_target
+
 if TYPE_CHECKING:
     from amongst.theory import Check
     from amongst.theory.summary import RegionMap, ThresholdRow
@@ -57,13 +59,9 @@ def _run(html: Path | None, problems: int, seed: int) -> list[Check]:
 
 
 def _check_target(path: Path) -> None:
-    from amongst.errors import InputError
     from amongst.optional import optional_import
 
-    if not path.parent.is_dir():
-        raise InputError(f"--html {path}: the folder {path.parent} does not exist; make it first.")
-    if path.is_dir():
-        raise InputError(f"--html {path} is a folder; name a file.")
+    check_target("--html", path)
     optional_import("matplotlib", extra="plot", purpose="drawing the theory page")
 
 

@@ -98,8 +98,13 @@ def _clear_errors(url: object) -> Iterator[None]:
         yield
     except (ArgumentError, NoSuchModuleError) as error:
         raise InputError(
-            f"study={url!r} is no database URL ({error}). Use sqlite:///file.db or "
-            "postgresql://user@host/database."
+            f"study={_without_password(url)!r} is no database URL ({error}). Use sqlite:///file.db "
+            "or postgresql://user@host/database."
+        ) from error
+    except ImportError as error:
+        raise InputError(
+            f"study={_without_password(url)!r} needs a database driver that is not installed. Use "
+            "sqlite:///file.db or postgresql://user@host/database."
         ) from error
     except DBAPIError as error:
         reason = str(error.orig).strip().splitlines()[0]

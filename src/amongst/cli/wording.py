@@ -1,0 +1,75 @@
+"""What the library says to Python, said to a person at the command line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+__all__ = ["FITTED", "worded"]
+
+OPTIONS = (
+    "batch|batch_size|beta|candidates|checkpoint|criterion|device|epochs|folds|ignore|index|lr|"
+    "method|model|out|psi|random_state|seed|separator|study|study_name|trials|truth|validation|"
+    "weight_decay|workers"
+)
+
+Phrases = Iterable[tuple[str, str]]
+
+PHRASES: Phrases = (
+    (
+        r"Encode them as numbers, name them in ignore=\S+ or choose columns with features=\S+",
+        "Name the column of candidate labels with --candidates, leave out others with --ignore, or "
+        "encode them as numbers.",
+    ),
+    (r"name the column in ignore=\[…\]", "leave the column out with --ignore"),
+    (
+        r"; say which with features=\[…\]",
+        ": all are named in --candidates, --truth, --index or --ignore",
+    ),
+    (r', or pass empty="full"', ", or write every possible label into it"),
+    (r', or pass outside="keep" if the sets are noisy', ", or leave --truth out"),
+    (r", or leave truth out", ", or leave --truth out"),
+    (r"Pass as_candidates\(.*?\) if there are more", "Check the column and --separator"),
+    (r"\by\[(\d+)\]", r"row \1"),
+    (r"^y has one class", "the candidate labels have one class"),
+    (r"(every candidate set) in y\b", r"\1"),
+    (r"\b(use another) study_name", r"\1 --study-name"),
+    (r"^(candidates|truth|index|ignore)(?= \(|:)", r"--\1"),
+    (r"(Choose from: .*), zero_one\.$", r"\1."),
+    (
+        r"^overflow encountered in .*",
+        "some feature values are too large to compute with; rescale them.",
+    ),
+)
+"""Patterns, and what a person at the command line reads instead."""
+
+FITTED: Phrases = (
+    (
+        r"Encode them as numbers, name .*",
+        "Encode them as in the file that the model was fitted on.",
+    ),
+    (r", drop the rows, or name the column in ignore=\[…\]", ", or drop the rows"),
+    (r"^features: (.* has no column '.*?');", r"\1, which the model was fitted on;"),
+)
+"""Where a model says which columns it needs, so that none can be left out."""
+
+
+def worded(text: str, phrases: Phrases = PHRASES) -> str:
+    """The message in one line, with options instead of Python's arguments.
+
+    >>> worded("epochs=0 must be a whole number of at least 1.")
+    '--epochs 0 must be a whole number of at least 1.'
+    >>> worded("batch_size='x' is unknown; is separator=',' meant?")
+    "--batch-size x is unknown; is --separator ',' meant?"
+    """
+    line = " ".join(text.split())
+    for pattern, instead in phrases:
+        line = re.sub(pattern, instead, line, flags=re.IGNORECASE)
+    return re.sub(rf"(?<![\w-])({OPTIONS})=('[^']*'|[^\s,;:)]*[^\s,;:).])", _option, line)
+
+
+def _option(found: re.Match[str]) -> str:
+    name = {"random_state": "seed"}.get(found[1], found[1]).replace("_", "-")
+    bare = found[2].strip("'")
+    plain = re.fullmatch(r"[\w./:@+-]+", bare) is not None
+    return f"--{name} {bare if plain else found[2]}"
