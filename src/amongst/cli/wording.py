@@ -18,9 +18,14 @@ Phrases = Iterable[tuple[str, str]]
 PHRASES: Phrases = (
     (
         r"Encode them as numbers, name them in ignore=\S+ or choose columns with features=\S+",
-        "Name the column of candidate labels with --candidates, leave out others with --ignore, or "
-        "encode them as numbers.",
+        "Encode them as numbers, or leave them out with --ignore.",
     ),
+    (r"name it in candidates=…\.", "name it with --candidates."),
+    (
+        r"; name other keys, or None for candidates or truth that are not known",
+        "; name others with --candidates and --truth",
+    ),
+    (r', or pass kind="labels" if it is one label', ""),
     (r"name the column in ignore=\[…\]", "leave the column out with --ignore"),
     (
         r"; say which with features=\[…\]",
