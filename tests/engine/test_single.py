@@ -275,7 +275,7 @@ def test_a_killed_process_resumes_to_the_same_model(tmp_path: Path) -> None:
             from amongst import LWClassifier
             from amongst.candidates import uniform
             from amongst.engine import checkpoint
-            checkpoint.Keeper.__init__.__defaults__ = (None, "", 0.0)  # write at every epoch
+            checkpoint.Keeper.__init__.__defaults__ = (None, "", 0.0, 1.0)  # write at every epoch
             rng = np.random.default_rng(0)
             y = np.arange(400) % 4
             X = np.eye(4)[y] + rng.normal(size=(400, 4))
