@@ -19,20 +19,20 @@ from amongst.bench.execute_local import LocalExecutor
 from amongst.bench.layout import place_of
 from amongst.bench.plans import Cell, Plan, Request, make_plan
 from amongst.bench.report import read_report
-from amongst.bench.reproduction import (
+from amongst.bench.reproduction.below import why
+from amongst.bench.reproduction.cost import PublicStyle, cost
+from amongst.bench.reproduction.found import TABLES
+from amongst.bench.reproduction.margins import contests
+from amongst.bench.reproduction.pages import (
     Reproduction,
     figure,
     reproduction_html,
     reproduction_markdown,
 )
-from amongst.bench.reproduction_below import why
-from amongst.bench.reproduction_cost import PublicStyle, cost
-from amongst.bench.reproduction_found import TABLES
-from amongst.bench.reproduction_margins import contests
-from amongst.bench.reproduction_rounds import short_rounds
-from amongst.bench.reproduction_runs import Run, find_runs
-from amongst.bench.reproduction_sheet import BELOW, MISSING, REPRODUCED, make_sheet
+from amongst.bench.reproduction.rounds import short_rounds
+from amongst.bench.reproduction.sheet import BELOW, MISSING, REPRODUCED, make_sheet
 from amongst.bench.runner import run_plan
+from amongst.bench.runs import Run, find_runs
 from amongst.bench.stages import advance, next_round
 from amongst.bench.store import Store
 from amongst.bench.tables import Entry, collect

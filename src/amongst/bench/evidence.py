@@ -23,7 +23,7 @@ from amongst.bench.evidence_columns import (
     write_table,
 )
 from amongst.bench.record import Record, canonical_json
-from amongst.bench.reproduction_runs import find_runs
+from amongst.bench.runs import find_runs
 from amongst.bench.store import Store
 from amongst.errors import DataNotFoundError, FileFormatError, InputError
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from amongst.bench.evidence import Evidence, read_evidence
 from amongst.bench.layout import Place
 from amongst.bench.plans import plan_titles
-from amongst.bench.reproduction_cost import PublicStyle
-from amongst.bench.reproduction_margins import Contest, contests
-from amongst.bench.reproduction_runs import KINDS, Run, find_runs, search_words
-from amongst.bench.reproduction_sheet import Reasons, Sheet, make_sheet, rank
+from amongst.bench.reproduction.cost import PublicStyle
+from amongst.bench.reproduction.margins import Contest, contests
+from amongst.bench.reproduction.sheet import Reasons, Sheet, make_sheet, rank
+from amongst.bench.runs import KINDS, Run, find_runs, search_words
 from amongst.bench.tables import Entry
 
 __all__ = ["FIGURES", "TABLES", "Reproduction", "run_title"]

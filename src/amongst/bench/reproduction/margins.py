@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from amongst.bench.layout import Place, model_title
-from amongst.bench.reproduction_sheet import Sheet
+from amongst.bench.reproduction.sheet import Sheet
 from amongst.bench.tables import Entry
 from amongst.stats import paired_t
 

@@ -10,10 +10,10 @@ import numpy as np
 from amongst.bench.paper import method_title
 from amongst.bench.record import Record
 from amongst.bench.render import number, signed
-from amongst.bench.reproduction_found import TABLES, Reproduction
-from amongst.bench.reproduction_margins import Contest, Margin, tally
-from amongst.bench.reproduction_rounds import short_rounds
-from amongst.bench.reproduction_sheet import (
+from amongst.bench.reproduction.found import TABLES, Reproduction
+from amongst.bench.reproduction.margins import Contest, Margin, tally
+from amongst.bench.reproduction.rounds import short_rounds
+from amongst.bench.reproduction.sheet import (
     BELOW,
     MISSING,
     REPRODUCED,
@@ -21,7 +21,7 @@ from amongst.bench.reproduction_sheet import (
     Shown,
     reaches,
 )
-from amongst.bench.reproduction_text import listed, pipe_table
+from amongst.bench.reproduction.text import listed, pipe_table
 from amongst.bench.tables import Entry
 
 __all__ = ["UNEQUAL", "WAYS", "automatic", "counts_table", "findings", "margins_table", "peaks"]
@@ -82,7 +82,7 @@ def _margins_row(contests: Sequence[Contest], way: str, words: str) -> list[str]
 def peaks(sheet: Sheet) -> str:
     """Where each panel of a figure is highest.
 
-    >>> from amongst.bench.reproduction_sheet import make_sheet
+    >>> from amongst.bench.reproduction.sheet import make_sheet
     >>> peaks(make_sheet("figure1", []))
     ''
     """

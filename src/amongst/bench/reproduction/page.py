@@ -8,9 +8,9 @@ from amongst.bench.commands import reproduce_command
 from amongst.bench.layout import Row
 from amongst.bench.plans import Request, make_plan, plan_titles
 from amongst.bench.points import EPOCHS
-from amongst.bench.reproduction_below import below_table, settings_words, why_table
-from amongst.bench.reproduction_cost_text import cost_section
-from amongst.bench.reproduction_findings import (
+from amongst.bench.reproduction.below import below_table, settings_words, why_table
+from amongst.bench.reproduction.cost_text import cost_section
+from amongst.bench.reproduction.findings import (
     UNEQUAL,
     WAYS,
     automatic,
@@ -19,11 +19,10 @@ from amongst.bench.reproduction_findings import (
     margins_table,
     peaks,
 )
-from amongst.bench.reproduction_found import FIGURES, TABLES, Reproduction, run_title
-from amongst.bench.reproduction_gaps import find_gaps, still_to_run
-from amongst.bench.reproduction_runs import Run, search_words
-from amongst.bench.reproduction_sheet import BELOW, Sheet, make_sheet
-from amongst.bench.reproduction_text import (
+from amongst.bench.reproduction.found import FIGURES, TABLES, Reproduction, run_title
+from amongst.bench.reproduction.gaps import find_gaps, still_to_run
+from amongst.bench.reproduction.sheet import BELOW, Sheet, make_sheet
+from amongst.bench.reproduction.text import (
     LEGEND,
     bullets,
     margin_text,
@@ -31,6 +30,7 @@ from amongst.bench.reproduction_text import (
     pipe_table,
     sheet_table,
 )
+from amongst.bench.runs import Run, search_words
 
 __all__ = ["picture", "reproduction_markdown"]
 

@@ -14,8 +14,8 @@ from amongst.bench.paper import dataset_title, method_title
 from amongst.bench.plans import Plan, Request, make_plan
 from amongst.bench.points import CLASSICAL
 from amongst.bench.record import Record
-from amongst.bench.reproduction_runs import Run
-from amongst.bench.reproduction_sheet import MISSING, Reasons, Sheet, Shown
+from amongst.bench.reproduction.sheet import MISSING, Reasons, Sheet, Shown
+from amongst.bench.runs import Run
 from amongst.bench.stages import at_most
 
 __all__ = ["Gap", "find_gaps", "still_to_run"]

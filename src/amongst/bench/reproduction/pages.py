@@ -12,10 +12,10 @@ from amongst.bench.figures import Figure, Panel, draw, variant_figure
 from amongst.bench.layout import short_labels
 from amongst.bench.page import assemble
 from amongst.bench.payload import payload
-from amongst.bench.reproduction_found import FIGURES, Reproduction, run_title
-from amongst.bench.reproduction_gaps import find_gaps
-from amongst.bench.reproduction_page import picture, reproduction_markdown
-from amongst.bench.reproduction_runs import Run
+from amongst.bench.reproduction.found import FIGURES, Reproduction, run_title
+from amongst.bench.reproduction.gaps import find_gaps
+from amongst.bench.reproduction.page import picture, reproduction_markdown
+from amongst.bench.runs import Run
 from amongst.bench.summary import overview
 from amongst.bench.tables import Entry, Table
 

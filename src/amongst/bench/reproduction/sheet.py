@@ -11,7 +11,7 @@ from typing import Any
 
 from amongst.bench.layout import Layout, Place, lay_out, place_of
 from amongst.bench.plans import Request, make_plan
-from amongst.bench.reproduction_runs import KINDS, Run
+from amongst.bench.runs import KINDS, Run
 from amongst.bench.tables import Entry
 from amongst.errors import FileFormatError
 

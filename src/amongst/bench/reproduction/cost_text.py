@@ -5,9 +5,9 @@ from __future__ import annotations
 from amongst.bench.estimate import readable
 from amongst.bench.plans import plan_titles
 from amongst.bench.record import Record
-from amongst.bench.reproduction_cost import Cost, PublicStyle, cost, gpu_span
-from amongst.bench.reproduction_found import Reproduction
-from amongst.bench.reproduction_text import paragraph, pipe_table
+from amongst.bench.reproduction.cost import Cost, PublicStyle, cost, gpu_span
+from amongst.bench.reproduction.found import Reproduction
+from amongst.bench.reproduction.text import paragraph, pipe_table
 
 __all__ = ["cost_section"]
 

@@ -10,8 +10,8 @@ from amongst.bench.conditions import REAL
 from amongst.bench.layout import Place, Row, model_title
 from amongst.bench.paper import method_title
 from amongst.bench.render import number, p_text, signed
-from amongst.bench.reproduction_margins import Margin
-from amongst.bench.reproduction_sheet import BELOW, REPRODUCED, Sheet, Shown
+from amongst.bench.reproduction.margins import Margin
+from amongst.bench.reproduction.sheet import BELOW, REPRODUCED, Sheet, Shown
 from amongst.bench.tables import Entry
 
 __all__ = [

@@ -13,8 +13,8 @@ from amongst.bench.plans import KEEP, Cell
 from amongst.bench.points import EPOCHS
 from amongst.bench.record import Record, Scalar, Trial
 from amongst.bench.render import signed
-from amongst.bench.reproduction_runs import Run
-from amongst.bench.reproduction_sheet import reaches
+from amongst.bench.reproduction.sheet import reaches
+from amongst.bench.runs import Run
 from amongst.bench.tables import Entry
 
 __all__ = ["Ranks", "decayed", "ranks", "short_rounds"]

@@ -10,8 +10,8 @@ from amongst.bench.paper import dataset_title, method_title
 from amongst.bench.plans import KEEP
 from amongst.bench.points import CLASSICAL
 from amongst.bench.render import number, signed
-from amongst.bench.reproduction_sheet import BELOW, REPRODUCED, Reasons, Sheet, Shown, reaches
-from amongst.bench.reproduction_text import figure_text, listed, pipe_table
+from amongst.bench.reproduction.sheet import BELOW, REPRODUCED, Reasons, Sheet, Shown, reaches
+from amongst.bench.reproduction.text import figure_text, listed, pipe_table
 
 __all__ = ["below_table", "cause", "settings_words", "why", "why_table"]
 
