@@ -225,12 +225,13 @@ def _guess_candidates(file: Path, separator: str) -> list[str] | None:
 
 
 def _sets_of(table: Table, file: Path) -> CandidateSets:
+    from amongst.datasets.guess import column_names
     from amongst.errors import InputError
 
     if table.candidates is None:
         raise InputError(
             f"{file.name} has no column that is plainly candidate labels; name it with "
-            f"--candidates. Its columns: {', '.join(table.feature_names[:12])}."
+            f"--candidates. Its columns: {', '.join(map(str, column_names(file)[:12]))}."
         )
     return table.candidates
 

@@ -73,8 +73,8 @@ def load(path: str | os.PathLike[str], **params: Any) -> PartialLabelClassifier:
     arrays, facts = read_archive(path)
     if facts.get("kind") != "estimator" or facts.get("estimator") not in ESTIMATORS:
         raise FileFormatError(
-            f"{os.fspath(path)!r} holds {facts.get('kind', 'something else')!r} "
-            f"{facts.get('estimator', '')}, which this version of amongst cannot load."
+            f"{os.fspath(path)!r} holds {facts.get('estimator', facts.get('kind', 'something else'))!r}, "
+            "which this version of amongst cannot load."
         )
     estimator: PartialLabelClassifier = ESTIMATORS[facts["estimator"]](
         **_params(facts["params"], params)
