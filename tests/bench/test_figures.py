@@ -10,8 +10,16 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from amongst.bench import Record
-from amongst.bench.figures import Figure, curve_figure, draw, report_figures, variant_figure
+from amongst.bench import Record, figures
+from amongst.bench.figures import (
+    Figure,
+    Panel,
+    Series,
+    curve_figure,
+    draw,
+    report_figures,
+    variant_figure,
+)
 from amongst.bench.plans import Request, make_plan
 from amongst.bench.tables import collect
 from amongst.errors import InputError, MissingDependencyError
@@ -90,10 +98,27 @@ def test_files_are_pictures(synthetic: Maker, tmp_path: Path) -> None:
             assert ElementTree.parse(path).getroot().tag == "{http://www.w3.org/2000/svg}svg"
 
 
+def test_every_table_has_figures_of_its_own(synthetic: Maker, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    plans = [make_plan(Request("demo", seeds=2, methods=(m,))) for m in ("cc", "rc", "proden")]
+    records = [record for plan in plans for record in synthetic(plan, epochs=3)]
+    tables = [collect(records, plan) for plan in plans]
+    names = {path.stem for path in report_figures(records, tables, tmp_path)}
+    assert names == {"demo-curves", "demo-2-curves", "demo-3-curves"}
+
+
+def test_no_two_lines_look_alike() -> None:
+    one = (0.0,)
+    lines = tuple(Series(f"m{i}", one, one, one, one) for i in range(20))
+    figure = Figure("many", "x", "y", (Panel("p", lines),))
+    styles = [tuple(style.values()) for style in figures._styles(figure).values()]
+    assert len(set(styles)) == 20
+    drawn = [(style["color"], style["ls"]) for style in figures._styles(figure).values()]
+    assert len(set(drawn)) == 20
+
+
 def test_dollar_signs_are_not_mathematics(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    from amongst.bench.figures import Panel, Series
-
     line = Series("$a_{", (1.0, 2.0), (1.0, 2.0), (1.0, 2.0), (1.0, 2.0))
     other = Series("$b", (1.0, 2.0), (1.0, 2.0), (1.0, 2.0), (1.0, 2.0))
     draw(Figure("t", "x", "y", (Panel("$\\frac", (line, other)),)), tmp_path / "odd.png")

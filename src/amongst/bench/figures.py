@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ __all__ = ["Figure", "Panel", "Series", "curve_figure", "draw", "report_figures"
 
 Floats = tuple[float, ...]
 _MARKERS = "os^DvP*X"
+_DASHES = ("-", "--", ":", "-.")
 _COLOURS = ("#0b6fb4", "#c8500a", "#0a7f62", "#a9418d", "#8a6a00", "#3b3f8f", "#b3243b", "#5c6670")
 NOT_RUN = "not run"
 PAPER = {"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.4}
@@ -145,9 +147,7 @@ def report_figures(
 ) -> list[Path]:
     """Every figure of a report as PNG and SVG: variants where a plan has them, and curves."""
     sheets: dict[str, Figure] = {}
-    for table in tables:
-        name = table.plan.request.plan
-        name = name if name not in sheets else f"{name}-{len(sheets)}"
+    for name, table in _named(tables):
         if is_figure(table.layout.places):
             sheets[name] = variant_figure(table)
         keys = {key for entry in table.filled for key in entry.keys}
@@ -158,6 +158,15 @@ def report_figures(
         for name, sheet in sheets.items()
         for ending in (".png", ".svg")
     ]
+
+
+def _named(tables: Sequence[Table]) -> Iterator[tuple[str, Table]]:
+    """Each table with a name of its own: of its plan, the second of a plan with a 2, and so on."""
+    seen: Counter[str] = Counter()
+    for table in tables:
+        plan = table.plan.request.plan
+        seen[plan] += 1
+        yield plan if seen[plan] == 1 else f"{plan}-{seen[plan]}", table
 
 
 def _panel(title: str, lines: tuple[Series, ...]) -> Panel:
@@ -191,10 +200,15 @@ def _floats(values: Any) -> Floats:
 
 
 def _styles(figure: Figure) -> Mapping[str, dict[str, Any]]:
-    """A colour and a marker for each label, the same in all panels."""
+    """A colour and a marker for each label, the same in all panels; from the ninth label on they
+    come again with another dash and the next marker."""
     labels = dict.fromkeys(line.label for panel in figure.panels for line in panel.series)
     return {
-        label: {"color": _COLOURS[i % 8], "marker": _MARKERS[i % 8]}
+        label: {
+            "color": _COLOURS[i % 8],
+            "marker": _MARKERS[(i + i // 8) % 8],
+            "ls": _DASHES[i // 8 % len(_DASHES)],
+        }
         for i, label in enumerate(labels)
     }
 
@@ -221,12 +235,10 @@ def _draw_line(axis: Any, figure: Figure, line: Series) -> None:
     style, x = _styles(figure)[line.label], np.array(line.x)
     mean, low, high = map(np.array, (line.mean, line.low, line.high))
     if figure.categories:
-        join = "-" if figure.joined else "none"
-        axis.errorbar(
-            x, mean, [mean - low, high - mean], ls=join, capsize=3, label=line.label, **style
-        )
+        joined = style if figure.joined else style | {"ls": "none"}
+        axis.errorbar(x, mean, [mean - low, high - mean], capsize=3, label=line.label, **joined)
     else:
-        axis.plot(x, mean, color=style["color"], lw=1.4, label=line.label)
+        axis.plot(x, mean, color=style["color"], ls=style["ls"], lw=1.4, label=line.label)
         axis.fill_between(x, low, high, color=style["color"], alpha=0.15, lw=0)
     if figure.written:
         for at, top, value in zip(x, high, mean, strict=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from amongst.bench.leftovers import FoundPlan
 from amongst.bench.plans import KEEP
 from amongst.bench.tables import Table
 
@@ -100,6 +101,8 @@ def _search(table: Table) -> str:
         "published": "the published ones or the nearest, else the method's default",
         "none": "each method's default",
     }
+    if isinstance(table.plan, FoundPlan):
+        return "as the trials have them, which no request here asks for"
     return known.get(table.plan.request.search, "one for each method")
 
 

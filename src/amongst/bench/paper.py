@@ -12,6 +12,7 @@ from typing import Any
 
 from amongst.bench.record import Scalar
 from amongst.checks import check_choice
+from amongst.methods import METHODS
 
 __all__ = [
     "DATASET_TITLES",
@@ -117,7 +118,8 @@ def method_title(name: str) -> str:
     >>> method_title("lw-cross_entropy")
     'LW-Cross entropy'
     """
-    return METHOD_TITLES.get(name, name.upper())
+    own = METHODS.get(name)
+    return METHOD_TITLES.get(name, name.upper() if own is None else own.title)
 
 
 @cache

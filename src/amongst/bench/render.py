@@ -12,6 +12,7 @@ from rich import box
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from amongst.bench.leftovers import FoundPlan
 from amongst.bench.notes import notes
 from amongst.bench.paper import Published
 from amongst.bench.tables import Entry, Table
@@ -173,10 +174,11 @@ def to_csv(table: Table) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["plan", *_COLUMNS])
+    plan = "" if isinstance(table.plan, FoundPlan) else table.plan.request.plan
     for place in table.layout.places:
         entry = table.entries[place]
         found = [read(entry) for read in _COLUMNS.values()]
-        writer.writerow([table.plan.request.plan, *map(_csv, found)])
+        writer.writerow([plan, *map(_csv, found)])
     return text.getvalue()
 
 

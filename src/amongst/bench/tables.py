@@ -331,10 +331,12 @@ def _compared(best: Entry, other: Entry, rule: Significance) -> Entry:
     shared = [(mine[r], v) for r, v in zip(other.repeats, other.values, strict=True) if r in mine]
     if len(shared) < 2:
         return other
-    # Whole numbers, so that equal differences are equal: ties must not hang on the last bit.
-    first, second = np.rint(1e4 * np.array(shared)).T
+    first, second = np.array(shared).T
+    # Differences are rounded, not values: equal ones must be equal, and ties not hang on the last
+    # bit. Values are float32 accuracies in percent, of which four digits are sure.
+    gaps = np.round(first - second, 4)
     test = wilcoxon_signed_rank if rule.test == "wilcoxon" else paired_t
-    p = test(first, second, alternative="greater")
+    p = test(gaps, np.zeros_like(gaps), alternative="greater")
     least = least_p(len(shared)) if rule.test == "wilcoxon" else 0.0
     return replace(other, p=float(p), pairs=len(shared), least=least, rival=best.label)
 
