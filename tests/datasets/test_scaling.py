@@ -91,3 +91,9 @@ def test_bad_arguments() -> None:
         fit_scaling(np.eye(4), "channel")
     with pytest.raises(InputError, match="top=0"):
         fit_scaling(np.eye(2), "unit", top=0)
+
+
+def test_values_without_a_standard_deviation_are_named() -> None:
+    x = np.array([[1.0, 1e300], [2.0, -1e300], [3.0, 5.0]])
+    with pytest.raises(InputError, match=r"column 1 reach 1e\+300, too large"):
+        fit_scaling(x, "standard")

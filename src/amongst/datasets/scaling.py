@@ -92,8 +92,15 @@ def fit_scaling(x_train: Array, kind: ScalingKind, *, top: float = 255.0) -> Sca
 
 def _standard(x: Array) -> Scaling:
     constant = x.max(axis=0) == x.min(axis=0)
-    mean = x.mean(axis=0, dtype=np.float64)
-    scale = np.where(constant, 1.0, x.std(axis=0, dtype=np.float64))
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = x.mean(axis=0, dtype=np.float64)
+        scale = np.where(constant, 1.0, x.std(axis=0, dtype=np.float64))
+    if np.isfinite(x).all() and not (np.isfinite(mean) & np.isfinite(scale)).all():
+        column = int(np.argmin(np.isfinite(mean) & np.isfinite(scale)))
+        raise InputError(
+            f"the features of column {column} reach {float(np.abs(x.reshape(len(x), -1)[:, column]).max()):.2g}, too large "
+            "for a standard deviation. Divide them, or take their logarithm."
+        )
     return Scaling("standard", mean, scale)
 
 
