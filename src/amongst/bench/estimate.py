@@ -10,6 +10,7 @@ from itertools import pairwise
 from amongst.bench.points import CLASSICAL
 from amongst.bench.record import Record, Trial
 from amongst.bench.sources import TEST_FOLDS, Files, open_dataset
+from amongst.bench.wording import counted
 from amongst.datasets import entry, names
 
 __all__ = ["Estimate", "Facts", "dataset_facts", "estimate", "trial_seconds"]
@@ -87,10 +88,11 @@ class Estimate:
         cost = f"about {readable(self.seconds)} and {self.memory / 2**30:.1f} GiB"
         if self.later:
             return (
-                f"{self.trials - self.later:,} trials known by now, then at most {self.later:,} "
+                f"{counted(self.trials - self.later, 'trial')} known by now, then at most {self.later:,} "
                 f"more; {self.done:,} in the store, at most {left:,} to run{known}; at most {cost}"
             )
-        return f"{self.trials:,} trials, {self.done:,} in the store, {left:,} to run{known}; {cost}"
+        trials = counted(self.trials, "trial")
+        return f"{trials}, {self.done:,} in the store, {left:,} to run{known}; {cost}"
 
 
 def estimate(

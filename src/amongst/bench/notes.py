@@ -5,6 +5,7 @@ from __future__ import annotations
 from amongst.bench.leftovers import FoundPlan
 from amongst.bench.plans import KEEP
 from amongst.bench.tables import Table
+from amongst.bench.wording import counted
 
 __all__ = ["metric_title", "notes"]
 
@@ -39,7 +40,7 @@ def notes(table: Table) -> list[str]:
 
 def _metric(table: Table) -> str:
     counts = sorted({entry.n for entry in table.filled})
-    repeats = "" if not counts else f" over {_span(counts)} repeats"
+    repeats = "" if not counts else f" over {_span(counts)} repeat{'s' * (counts[-1] != 1)}"
     return f"In percent: {metric_title(table.metric)}, mean ± standard deviation (n − 1){repeats}."
 
 
@@ -90,7 +91,7 @@ def _rounds(table: Table) -> str:
         return ""
     if request.screen is not None:
         share = KEEP if request.keep is None else request.keep
-        words += f"; after {request.screen} epochs the best {share:.0%} went on"
+        words += f"; after {counted(request.screen, 'epoch')} the best {share:.0%} went on"
     if request.search_seeds is not None:
         words += f"; searched with {request.search_seeds} seed" + "s" * (request.search_seeds > 1)
     return words
@@ -127,7 +128,7 @@ def _gaps(table: Table) -> list[str]:
         f"{open_} of {len(entries)} cells: the search is not finished, and the choice may change."
         if open_
         else "",
-        f"{failed} trials failed (they diverged, or the method refused the data); their cells rest on "
+        f"{counted(failed, 'trial')} failed (they diverged, or the method refused the data); their cells rest on "
         "the others."
         if failed
         else "",

@@ -17,6 +17,7 @@ from amongst.bench.payload import script_json
 from amongst.bench.render import number, p_text, signed
 from amongst.bench.summary import Overview
 from amongst.bench.tables import Entry, Table
+from amongst.bench.wording import counted
 
 __all__ = ["assemble", "attributes", "element"]
 
@@ -285,7 +286,7 @@ def _environments(data: dict[str, Any]) -> Markup:
     counts = data["trials"].get("environment", [])
     for i, found in enumerate(data["environments"]):
         pairs = [element("div", element("dt", k), element("dd", str(v))) for k, v in found.items()]
-        head = f"No. {i + 1}: {found['device']}, {counts.count(i)} trials"
+        head = f"No. {i + 1}: {found['device']}, {counted(counts.count(i), 'trial')}"
         blocks.append(element("details", element("summary", head),
                               element("dl", *pairs, class_="pairs"), open=i == 0))  # fmt: skip
     return _join(blocks)

@@ -10,9 +10,11 @@ from amongst.bench.conditions import REAL, check_condition
 from amongst.bench.paper import dataset_title
 from amongst.bench.points import CLASSICAL, Budget, method_labels, points
 from amongst.bench.record import Record, Trial, canonical_json
-from amongst.bench.request import CRITERIA, KEEP, PLANS, Request
-from amongst.bench.slots import NEURAL, PAPER_PLANS, Slot
+from amongst.bench.request import CRITERIA, KEEP, PLANS, SHORT, Request
+from amongst.bench.slots import LW, NEURAL, PAPER_PLANS, Slot
+from amongst.bench.wording import check_within
 from amongst.checks import check_choice
+from amongst.datasets import names
 from amongst.errors import InputError
 from amongst.methods import get_protocol
 from amongst.models import MODELS
@@ -131,7 +133,7 @@ def make_plan(request: Request) -> Plan:
     (3, 15, 98.82)
     >>> make_plan(Request("table1", datasets=("mnst",)))
     Traceback (most recent call last):
-    amongst.errors.InputError: dataset='mnst' is unknown; did you mean 'mnist' or 'kmnist'? ...
+    amongst.errors.InputError: datasets='mnst' is unknown; did you mean 'mnist' or 'kmnist'? ...
     """
     budget = Budget(
         epochs=request.epochs,
@@ -173,8 +175,10 @@ def _slots(request: Request) -> list[Slot]:
 
 def _compared(request: Request) -> list[Slot]:
     """Every method with every network, on a person's own data."""
-    methods = [check_choice("method", m, method_labels()) for m in request.methods or NEURAL]
-    models = [check_choice("model", m, MODELS) for m in request.models or ("mlp",)]
+    methods = [
+        check_choice("methods", m, (*method_labels(), SHORT)) for m in request.methods or NEURAL
+    ]
+    models = [check_choice("models", m, MODELS) for m in request.models or ("mlp",)]
     if not request.datasets:
         raise InputError("datasets is empty; name the data to compare on.")
     return [
@@ -213,15 +217,27 @@ def _narrowed(slots: Sequence[Slot], request: Request) -> list[Slot]:
     if request.quick and request.datasets:
         raise InputError("quick=True runs on digits alone; leave out `datasets`, or `quick`.")
     for name, values in wanted.items():
-        known = dict.fromkeys(getattr(slot, name) for slot in slots)
+        known = {getattr(slot, name) for slot in slots}
         for value in values:
-            check_choice(name, value, known)
+            _check_axis(name, value, known, request.plan)
         kept = [p for p in kept if not values or getattr(p, name) in values]
     if not kept:
         raise InputError(
             "no cell of the plan has these datasets, methods, conditions and models together."
         )
     return kept
+
+
+def _check_axis(name: str, value: str, known: set[str], plan: str) -> None:
+    """A method of the package that the plan lacks is not unknown, but not in the plan."""
+    elsewhere: dict[str, Iterable[str]] = {
+        "dataset": names(),
+        "method": method_labels(),
+        "condition": [value],
+        "model": MODELS,
+    }
+    short = {SHORT} if known & set(LW) else set()
+    check_within(f"{name}s", value, known | short, plan, list(elsewhere[name]))
 
 
 def _repeats(request: Request, slot: Slot) -> list[tuple[int, int | None]]:

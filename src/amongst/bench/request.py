@@ -7,12 +7,13 @@ from types import MappingProxyType
 from typing import Any
 
 from amongst.bench.points import EPOCHS, SEARCHES
-from amongst.bench.slots import PAPER_PLANS
+from amongst.bench.slots import LW, PAPER_PLANS
 from amongst.checks import check_choice, check_integer, check_number
+from amongst.engine import Settings
 from amongst.errors import InputError
 from amongst.methods import get_protocol
 
-__all__ = ["CRITERIA", "KEEP", "PLANS", "Request"]
+__all__ = ["CRITERIA", "KEEP", "PLANS", "SHORT", "Request"]
 
 PLANS = (*PAPER_PLANS, "compare")
 """Names of plans; ``"compare"`` is a person's own."""
@@ -31,6 +32,9 @@ only."""
 KEEP = 0.25
 """Share of a grid that goes on from a short round, unless told."""
 
+SHORT = "lw"
+"""Stands for the variants of LW."""
+
 _ROUNDS = ("search_seeds", "screen", "keep")
 
 
@@ -41,7 +45,8 @@ class Request:
     Attributes
     ----------
     plan : a name in `PLANS`.
-    datasets, methods, conditions : narrow the plan down; empty for all of it.
+    datasets, methods, conditions : narrow the plan down; empty for all of it. The method ``"lw"``
+        stands for those variants of LW that the plan has.
     seeds : repeats; None for the plan's own (5, or one run of 10 folds).
     epochs : None for the plan's own (250).
     search : ``"none"`` (each method's default setting), ``"published"`` (the paper's, or the
@@ -62,6 +67,8 @@ class Request:
     --------
     >>> Request("table1", seeds=2).search
     'published'
+    >>> Request("figure1", methods=("lw",)).methods
+    ('lw-sigmoid',)
     """
 
     plan: str
@@ -86,9 +93,11 @@ class Request:
         for name in ("datasets", "methods", "conditions", "models"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         check_choice("plan", self.plan, PLANS)
+        object.__setattr__(self, "methods", _spelt_out(self.methods, self.plan))
         check_choice("search", self.search, SEARCHES)
         check_choice("criterion", self.criterion, CRITERIA)
         get_protocol(self.protocol)
+        Settings(precision=self.precision)  # which refuses unknown ones
         for name in ("seeds", "epochs", "search_seeds", "screen"):
             if getattr(self, name) is not None:
                 check_integer(name, getattr(self, name), low=1)
@@ -140,3 +149,13 @@ class Request:
                 raise InputError(
                     "keep is the share that goes on from a short round; set screen to its epochs."
                 )
+
+
+def _spelt_out(methods: tuple[str, ...], plan: str) -> tuple[str, ...]:
+    """``lw`` as the variants of LW that the plan has."""
+    if SHORT not in methods:
+        return methods
+    slots = PAPER_PLANS[plan][1]() if plan in PAPER_PLANS else []
+    has = {slot.method for slot in slots} or set(LW)
+    variants = tuple(name for name in LW if name in has)
+    return tuple(m for name in methods for m in (variants if name == SHORT else (name,)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -14,6 +14,7 @@ from amongst.bench.record import Record, Trial
 from amongst.bench.sources import Files, open_dataset
 from amongst.bench.stages import advance, next_round
 from amongst.bench.store import Store
+from amongst.bench.wording import counted
 from amongst.errors import AmongstError, StoreError
 
 __all__ = ["Outcome", "Report", "bind_plan", "known_plan", "missing_trials", "run_plan"]
@@ -47,17 +48,25 @@ class Outcome:
     seconds: float
 
 
-def bind_plan(plan: Plan, files: Files | None = None) -> Plan:
+def bind_plan(plan: Plan, files: Files | None = None, *, unread: Collection[str] = ()) -> Plan:
     """The plan on the data of this machine; a data set that cannot be had becomes an absence.
 
+    Parameters
+    ----------
+    plan : of `make_plan`.
+    files : data of one's own.
+    unread : names of data sets that are left alone; their trials stay without a digest.
+
+    Examples
+    --------
     >>> from amongst.bench.plans import Request, make_plan
     >>> bound = bind_plan(make_plan(Request("demo", seeds=1)))
     >>> len(bound.trials[0].data_digest)
     64
     """
-    digests: dict[str, str] = {}
+    digests = dict.fromkeys(unread, "")
     absent: dict[str, str] = {}
-    for name in plan.datasets:
+    for name in (name for name in plan.datasets if name not in digests):
         try:
             digests[name] = open_dataset(name, files).digest
         except (AmongstError, OSError) as error:
@@ -167,7 +176,7 @@ def _still_missing(missing: Mapping[str, Trial], store: Store) -> dict[str, Tria
 def _wait(store: Store, missing: Mapping[str, Trial], tell: Report) -> None:
     """Another runner has the rest: say so, and look again in a while."""
     others = ", ".join(store.others()) or "another runner"
-    tell(f"waiting for {len(missing)} trials that {others} is running", None)
+    tell(f"waiting for {counted(len(missing), 'trial')} that {others} is running", None)
     time.sleep(POLL_SECONDS)
 
 

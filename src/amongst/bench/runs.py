@@ -11,6 +11,7 @@ from amongst.bench.plans import Plan, Request, make_plan
 from amongst.bench.points import EPOCHS
 from amongst.bench.record import Record
 from amongst.bench.tables import Table, collect
+from amongst.bench.wording import counted
 
 __all__ = ["KINDS", "SEARCHES", "Run", "find_runs", "search_words", "share_out"]
 
@@ -108,7 +109,7 @@ def search_words(request: Request) -> str:
         words.append(f"{request.search_seeds} seed{'s' * (request.search_seeds > 1)}")
     if request.screen is not None:
         share = 0.25 if request.keep is None else request.keep
-        words.append(f"first {request.screen} epochs, the best {100 * share:g} % go on")
+        words.append(f"first {counted(request.screen, 'epoch')}, the best {100 * share:g} % go on")
     text = words[0] if len(words) == 1 else f"{words[0]} ({'; '.join(words[1:])})"
     more = [request.protocol] if request.protocol != "default" else []
     return text + "".join(f", protocol {name}" for name in more)

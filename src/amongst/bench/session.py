@@ -17,30 +17,55 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from amongst.bench.estimate import Estimate, estimate, readable
 from amongst.bench.execute import Options, make_executor
 from amongst.bench.execute_local import default_workers
+from amongst.bench.feasible import (
+    check_data,
+    check_precision,
+    check_store,
+    device_type,
+    to_download,
+    unread,
+)
 from amongst.bench.paper import dataset_title, method_title
 from amongst.bench.plans import Plan, Request, make_plan
 from amongst.bench.record import Record
 from amongst.bench.runner import Outcome, bind_plan, known_plan, run_plan
 from amongst.bench.stages import advance, at_most, next_round
 from amongst.bench.store import Store
-from amongst.engine import as_device
+from amongst.bench.wording import counted
 from amongst.errors import InputError
 
 __all__ = ["dry_run", "run_request"]
 
 
-def dry_run(request: Request, options: Options, store: Path | None = None) -> Estimate:
+def dry_run(
+    request: Request,
+    options: Options,
+    store: Path | None = None,
+    *,
+    console: Console | None = None,
+) -> Estimate:
     """What a request would cost: nothing is trained, nothing is written.
+
+    What the run itself would refuse is refused here, except for a GPU that is not on this machine.
+
+    Parameters
+    ----------
+    request, options : as for `run_request`.
+    store : whose records are done already; it may be missing.
+    console : told which data are not here; None for standard error.
 
     >>> dry_run(Request("demo", seeds=1), Options(device="cpu", workers=1)).trials
     15
     """
-    plan = make_plan(request)
+    say = console or Console(stderr=True)
+    plan = _checked_plan(request, options, store)
     records: list[Record] = []
-    if store is not None and store.is_file():
-        plan = bind_plan(plan, options.files)
+    if store is not None and store.exists():
         with Store(store, readonly=True) as kept:
             records = kept.records(curves=False)
+    left = _tell_downloads(plan, options, say)
+    plan = bind_plan(plan, options.files, unread=left if records else unread(plan, options.files))
+    _tell_absences(plan, say)
     return _estimate(advance(plan, records), records, options)
 
 
@@ -62,7 +87,7 @@ def run_request(
         The plan bound to its data, and what was done.
     """
     say = console or Console(stderr=True)
-    plan = bind_plan(make_plan(request), options.files)
+    plan = bind_plan(_checked_plan(request, options, store), options.files)
     _tell_absences(plan, say)
     executor = make_executor(_fitting(options, request, store))
     try:
@@ -78,6 +103,16 @@ def run_request(
         executor.close()
     say.print(_done(outcome, store), highlight=False, markup=False, soft_wrap=True)
     return plan, outcome
+
+
+def _checked_plan(request: Request, options: Options, store: Path | None) -> Plan:
+    """The plan, if nothing speaks against it."""
+    if store is not None:
+        check_store(store)
+    check_precision(request, options)
+    plan = make_plan(request)
+    check_data(plan, options.files)
+    return plan
 
 
 def _fitting(options: Options, request: Request, store: Path) -> Options:
@@ -139,7 +174,7 @@ class _Bar:
 
 
 def _estimate(plan: Plan, records: list[Record], options: Options) -> Estimate:
-    device = "cpu" if options.engine == "ray" else as_device(options.device).type
+    device = device_type(options)
     stacked = options.engine == "population" or (options.engine == "auto" and device == "cuda")
     gpu = device == "cuda"
     return estimate(
@@ -159,11 +194,20 @@ def _round(plan: Plan, done: set[str]) -> str:
     epochs = {
         str(trial.settings["epochs"]) for trial in trials.values() if "epochs" in trial.settings
     }
-    length = f" of {' or '.join(sorted(epochs))} epochs" if epochs else ""
+    length = f" of {' or '.join(sorted(epochs))} epoch{'s' * (epochs != {'1'})}" if epochs else ""
     known = sum(trial.key not in done and trial.key not in trials for trial in plan.trials)
     more = known + len(at_most(plan, done))
     later = f"; then at most {more:,} more" if more else ", the last ones"
-    return f"this round: {len(trials):,} trials{length}{later}"
+    return f"this round: {counted(len(trials), 'trial')}{length}{later}"
+
+
+def _tell_downloads(plan: Plan, options: Options, say: Console) -> list[str]:
+    """Which data the run would download; a dry run does not."""
+    found = to_download(plan, options.files)
+    for name in found:
+        line = f"{dataset_title(name)} is not here; the run downloads it first."
+        say.print(line, style="yellow", highlight=False, markup=False, soft_wrap=True)
+    return found
 
 
 def _tell_absences(plan: Plan, say: Console) -> None:
@@ -180,7 +224,7 @@ def _tell_how_to_go_on(plan: Plan, store: Store, say: Console) -> None:
     count = sum(trial.key in done for trial in plan.trials)
     command = shlex.join(["amongst", *sys.argv[1:]])
     line = (
-        f"stopped: {count} of {len(plan.trials)} trials{' known by now' * plan.staged} are in "
+        f"stopped: {count} of {counted(len(plan.trials), 'trial')}{' known by now' * plan.staged} are in "
         f"{store.path}. To go on, run the "
         f"same command again: {command}"
     )
@@ -188,7 +232,7 @@ def _tell_how_to_go_on(plan: Plan, store: Store, say: Console) -> None:
 
 
 def _done(outcome: Outcome, store: Path) -> str:
-    words = [f"{outcome.ran} trials run in {readable(outcome.seconds)}"]
+    words = [f"{counted(outcome.ran, 'trial')} run in {readable(outcome.seconds)}"]
     if outcome.had:
         words.append(f"{outcome.had} were in {store} already")
     if outcome.shared:

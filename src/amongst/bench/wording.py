@@ -1,0 +1,43 @@
+"""Small words for people: counts, and choices within a plan or a store."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from amongst.checks import check_choice
+from amongst.errors import InputError
+
+__all__ = ["check_within", "counted"]
+
+
+def counted(count: int, noun: str) -> str:
+    """A number and its noun, in the singular for one.
+
+    >>> counted(1, "trial"), counted(11820, "trial")
+    ('1 trial', '11,820 trials')
+    """
+    return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
+def check_within(
+    name: str, value: str, options: Collection[str], place: str, elsewhere: Collection[str]
+) -> str:
+    """Return `value` if it is one of `options`; else say if it is one at all.
+
+    Parameters
+    ----------
+    name : of the argument.
+    options : what `place` has.
+    place : a plan, or a store.
+    elsewhere : all that there is.
+
+    Examples
+    --------
+    >>> check_within("methods", "ipal", ["rc", "cc"], "table1", ["rc", "cc", "ipal"])
+    Traceback (most recent call last):
+    amongst.errors.InputError: methods='ipal' is not in table1. Choose from: cc, rc.
+    """
+    if value in elsewhere and value not in options:
+        choices = ", ".join(sorted(options))
+        raise InputError(f"{name}={value!r} is not in {place}. Choose from: {choices}.")
+    return check_choice(name, value, options)
