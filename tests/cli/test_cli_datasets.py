@@ -86,7 +86,7 @@ def write_lost(home: Path) -> Path:
 def test_verify_tells_sound_absent_and_wrong_apart(home: Path) -> None:
     code, output = run("verify")
     assert code == 0
-    assert "1 datasets checked" in output
+    assert "1 dataset checked" in output
     path = write_lost(home)
     code, output = run("verify")
     assert code == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -222,20 +223,27 @@ def results(
 ) -> None:
     """Ask a store what it holds, or export it."""
     from amongst.bench.export import read_records, read_requests, write_records, write_requests
+    from amongst.bench.narrow import narrow_records
+    from amongst.bench.wording import counted
+    from amongst.errors import InputError
 
     if export is not None:
         check_target("--export", export, (store,))
-    filters = {
-        "dataset": _dataset_names(datasets) or None,
-        "method": _method_names(methods) or None,
-        "condition": _split(conditions) or None,
+    wanted = {
+        "dataset": _dataset_names(datasets),
+        "method": _method_names(methods),
+        "condition": _split(conditions),
     }
-    found = read_records(store, curves=curves, **filters)
+    found = narrow_records(read_records(store, curves=curves), wanted, store.name)
     console = Console()
     if export is not None:
+        if not found:
+            raise InputError(f"{store} holds no records, so that there is nothing to export.")
         path = write_records(found, export)
         write_requests(read_requests(store), path)
-        console.print(f"{len(found)} records written to {path}", highlight=False, soft_wrap=True)
+        console.print(
+            f"{counted(len(found), 'record')} written to {path}", highlight=False, soft_wrap=True
+        )
         return
     console.print(_summary(found, store))
 
@@ -268,8 +276,9 @@ def _run(request: Request, options: Options, store: Path, dry: bool) -> None:
     plan, _ = run_request(request, store, options)
     with Store(store, readonly=True) as kept:
         console.print(to_rich(collect(kept.records(curves=False), plan)))
-    line = f"For a page to look at: amongst report {store} --html report.html"
-    console.print(line, style="dim", highlight=False, soft_wrap=True)
+    command = shlex.join(["amongst", "report", str(store), "--html", "report.html"])
+    line = f"For a page to look at: {command}"
+    console.print(line, style="dim", highlight=False, markup=False, soft_wrap=True)
 
 
 def _own(
@@ -317,10 +326,7 @@ def _split(values: Many) -> tuple[str, ...]:
 
 
 def _method_names(values: Many) -> tuple[str, ...]:
-    """``lw`` stands for both of its forms."""
-    both = ("lw-sigmoid", "lw-cross_entropy")
-    names = [name.lower() for name in _split(values)]
-    return tuple(m for name in names for m in (both if name == "lw" else (name,)))
+    return tuple(name.lower() for name in _split(values))
 
 
 def _dataset_names(values: Many) -> tuple[str, ...]:
@@ -334,9 +340,10 @@ def _dataset_names(values: Many) -> tuple[str, ...]:
 def _summary(records: Sequence[Record], store: Path) -> RichTable:
     from amongst.bench.estimate import readable
     from amongst.bench.paper import dataset_title, method_title
+    from amongst.bench.wording import counted
 
     total = readable(sum(record.seconds for record in records))
-    title = f"{store.name}: {len(records)} trials, {total} of training"
+    title = f"{store.name}: {counted(len(records), 'trial')}, {total} of training"
     shown = RichTable(title=title, box=box.SIMPLE_HEAD)
     for head in ("data", "condition", "method"):
         shown.add_column(head, no_wrap=True)

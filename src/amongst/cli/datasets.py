@@ -15,6 +15,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from amongst.cli.saying import fail
+from amongst.cli.wording import worded
 from amongst.datasets import (
     CATALOGUE,
     Check,
@@ -118,7 +120,9 @@ def verify_command(
     bad = [check for check in checks if check.state == "wrong"]
     absent = {check.dataset for check in checks if check.state == "absent"}
     checked = {check.dataset for check in checks} - absent
-    console.print(f"\n{len(checked)} datasets checked, {len(absent)} not here, {len(bad)} wrong")
+    console.print(
+        f"\n{len(checked)} dataset{'s' * (len(checked) != 1)} checked, {len(absent)} not here, {len(bad)} wrong"
+    )
     if bad or (name is not None and absent):
         raise typer.Exit(1)
 
@@ -129,8 +133,7 @@ def one_line_errors() -> Iterator[None]:
     try:
         yield
     except AmongstError as error:
-        Console(stderr=True).print(f"[red]error:[/] {escape(str(error))}", soft_wrap=True)
-        raise typer.Exit(1) from error
+        fail(worded(str(error)), code=1)
 
 
 def catalogue_table() -> Table:

@@ -8,10 +8,14 @@ from collections.abc import Iterable
 __all__ = ["FITTED", "worded"]
 
 OPTIONS = (
-    "batch|batch_size|beta|candidates|checkpoint|criterion|device|epochs|folds|ignore|index|lr|"
-    "method|model|out|psi|random_state|seed|separator|study|study_name|trials|truth|validation|"
+    "batch|batch_size|beta|candidates|checkpoint|condition|conditions|criterion|datasets|device|"
+    "engine|epochs|folds|ignore|index|keep|lr|method|methods|metric|model|models|out|precision|protocol|"
+    "psi|random_state|screen|search|search_seeds|seed|seeds|separator|study|study_name|trials|truth|validation|"
     "weight_decay|workers"
 )
+
+RENAMED = {"random_state": "seed", "condition": "conditions"}
+"""Arguments whose option has another name."""
 
 Phrases = Iterable[tuple[str, str]]
 
@@ -74,7 +78,7 @@ def worded(text: str, phrases: Phrases = PHRASES) -> str:
 
 
 def _option(found: re.Match[str]) -> str:
-    name = {"random_state": "seed"}.get(found[1], found[1]).replace("_", "-")
+    name = RENAMED.get(found[1], found[1]).replace("_", "-")
     bare = found[2].strip("'")
     plain = re.fullmatch(r"[\w./:@+-]+", bare) is not None
     return f"--{name} {bare if plain else found[2]}"
