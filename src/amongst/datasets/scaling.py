@@ -95,13 +95,20 @@ def _standard(x: Array) -> Scaling:
     with np.errstate(over="ignore", invalid="ignore"):
         mean = x.mean(axis=0, dtype=np.float64)
         scale = np.where(constant, 1.0, x.std(axis=0, dtype=np.float64))
-    if np.isfinite(x).all() and not (np.isfinite(mean) & np.isfinite(scale)).all():
-        column = int(np.argmin(np.isfinite(mean) & np.isfinite(scale)))
-        raise InputError(
-            f"the features of column {column} reach {float(np.abs(x.reshape(len(x), -1)[:, column]).max()):.2g}, too large "
-            "for a standard deviation. Divide them, or take their logarithm."
-        )
+    if np.isfinite(x).all():
+        _check_spread(x, np.isfinite(mean) & np.isfinite(scale))
     return Scaling("standard", mean, scale)
+
+
+def _check_spread(x: Array, good: npt.NDArray[np.bool_]) -> None:
+    if good.all():
+        return
+    column = int(np.argmin(good))
+    largest = float(np.abs(x.reshape(len(x), -1)[:, column]).max())
+    raise InputError(
+        f"the features of column {column} reach {largest:.2g}, too large for a standard deviation. "
+        "Divide them, or take their logarithm."
+    )
 
 
 def _channel(x: Array) -> Scaling:
