@@ -16,6 +16,7 @@ from amongst.bench.record import Record, now
 from amongst.bench.stages import advance
 from amongst.bench.summary import overview
 from amongst.bench.tables import Significance, Table, collect
+from amongst.bench.wording import counted
 from amongst.errors import InputError
 
 __all__ = ["Report", "build_report", "read_report", "to_html"]
@@ -112,7 +113,7 @@ def _title(report: Report) -> str:
 
 
 def _lead(report: Report) -> str:
-    count = f"{len(report.records):,} trials"
+    count = counted(len(report.records), "trial")
     source = f" from {report.source}" if report.source else ""
     dates = sorted(record.created[:10] for record in report.records if record.created)
     if not dates:
