@@ -10,7 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from amongst.engine import Features, Settings, Training, TrainingData, Watch, train
-from amongst.errors import InputError
+from amongst.engine.population import Member, train_population
+from amongst.errors import AmongstWarning, InputError
 from amongst.methods import CC, LW, Method
 from amongst.methods.base import Refresh
 from amongst.metrics import accuracy
@@ -113,3 +114,13 @@ def test_masks_and_rows_must_agree() -> None:
 def test_settings_that_no_run_can_have(wrong: dict[str, float]) -> None:
     with pytest.raises(InputError, match=next(iter(wrong))):
         Settings(**wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("precision", ["bf16", "tf32"])
+def test_what_a_cpu_cannot_do_is_said(precision: str) -> None:
+    settings = replace(SETTINGS, precision=precision)
+    with pytest.warns(AmongstWarning, match=f"'{precision}' is for a GPU.*float32"):
+        train(nn.Linear(D, K), problem(), CC(), settings)
+    members = [Member(CC(), problem().inside, settings)]
+    with pytest.warns(AmongstWarning, match=f"'{precision}' is for a GPU.*float32"):
+        train_population(problem().features, members, model="linear", device="cpu")

@@ -1,13 +1,29 @@
-"""Precision of float32 products, inside a block only."""
+"""Precision of products: what a device can have, and float32's inside a block only."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
 
-__all__ = ["products_in"]
+from amongst.errors import AmongstWarning
+
+__all__ = ["products_in", "warn_of_precision"]
+
+
+def warn_of_precision(precision: str, device: torch.device) -> None:
+    """Say so where training will be in float32, though less was asked for.
+
+    >>> warn_of_precision("float64", torch.device("cpu"))
+    """
+    if precision in ("bf16", "tf32") and device.type == "cpu":
+        warnings.warn(
+            f"precision={precision!r} is for a GPU; on a CPU training is in float32.",
+            AmongstWarning,
+            stacklevel=3,
+        )
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from amongst.engine.data import Features, TrainingData
 from amongst.engine.order import batch_bounds, permutation, split_seed
+from amongst.engine.precision import warn_of_precision
 from amongst.engine.settings import Settings, learning_rate
 from amongst.errors import DivergenceError, InputError
 from amongst.methods import Method
@@ -113,6 +114,7 @@ def train(
     ['epoch', 'lr', 'loss', 'covering', 'seconds']
     """
     _check_batches(model, data, settings)
+    warn_of_precision(settings.precision, data.features.device)
     data = data.seen_in(settings.precision)
     model.to(data.features.device, data.features.dtype)
     watch = _seen_with(data.features, watch)

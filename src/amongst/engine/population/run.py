@@ -33,7 +33,7 @@ from amongst.engine.population.progress import Progress
 from amongst.engine.population.result import PopulationResult, Wave
 from amongst.engine.population.step import refresh_all
 from amongst.engine.population.task import Task
-from amongst.engine.precision import products_in
+from amongst.engine.precision import products_in, warn_of_precision
 from amongst.engine.single import Watch
 from amongst.errors import AmongstWarning, InputError
 from amongst.models import ModelSpec
@@ -165,6 +165,7 @@ def _fitting(task: Task, indices: list[int]) -> list[Wave]:
 
 def _train_wave(task: Task, indices: list[int]) -> Wave:
     members = [task.members[i] for i in indices]
+    warn_of_precision(members[0].settings.precision, task.features.device)
     pad = task.features.device.type == "cuda"
     cohort = form_cohort(members, task.features, task.model, task.options, pad=pad)
     history = {
