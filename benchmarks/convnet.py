@@ -16,6 +16,7 @@ time goes.
 from __future__ import annotations
 
 import argparse
+import re
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -43,6 +44,7 @@ from amongst.methods import LW
 from amongst.models import build_model
 
 EPOCH = 50_000
+PRODUCTS = re.compile("fprop|dgrad|wgrad|gemm|convolution|aten::(add)?mm", re.IGNORECASE)
 QUICK = "public,single-float32,stacked-float32-2"
 EVALUATED = 60_000
 OPTIONS = {"pointwise": "max_autotune_pointwise", "descent": "coordinate_descent_tuning"}
@@ -261,7 +263,9 @@ def kernels(run: Callable[[], object], device: torch.device, steps: int = 10) ->
         for event in profile.key_averages()
     ]
     lines = [f"{ms:8.3f} ms {n:4d}x {key[:110]}" for ms, n, key in sorted(spent)[::-1][:40]]
-    return "\n".join(lines)
+    products = sum(ms for ms, _, key in spent if PRODUCTS.search(key))
+    whole = sum(ms for ms, _, _ in spent)
+    return "\n".join([*lines, f"{products:8.3f} ms of {whole:.3f} in convolutions and products"])
 
 
 def time_public(

@@ -10,9 +10,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from amongst.engine import Features, Settings, Training, TrainingData, graphs, start, train
+from amongst.engine import Features, Settings, Training, TrainingData, start, train
 from amongst.engine.graphs import GraphedStep, graphed_step
 from amongst.methods import CC, LW, RC, Method
+from amongst.methods.base import changed_beyond_leaves
 from amongst.models import build_model
 
 K = 4
@@ -104,8 +105,8 @@ class Growing(LW):
 
 
 def test_a_method_that_changes_in_other_ways_is_not_captured() -> None:
-    assert graphs._changes_leaves_only(LW(fade=0.5))
-    assert not graphs._changes_leaves_only(Growing())
+    assert changed_beyond_leaves(LW(fade=0.5)) == []
+    assert changed_beyond_leaves(Growing()) == ["power"]
 
 
 def test_it_is_chosen_on_a_gpu_only() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,6 @@ from amongst import (
     as_candidates,
 )
 from amongst.candidates import CandidateSets, uniform
-from amongst.engine import single
 from amongst.errors import DivergenceError, FileFormatError, InputError
 
 NEURAL = [
@@ -182,25 +182,16 @@ def test_scaling_is_fitted_on_the_rows_of_fit(easy: Any) -> None:
 
 
 def test_interrupt_keeps_the_last_epoch_and_goes_on(
-    easy: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    easy: Any, tmp_path: Path, interrupt_before: Callable[[int], None]
 ) -> None:
     X, _, sets = easy
     model = LWClassifier(epochs=8, random_state=0, checkpoint=tmp_path / "run")
     whole = clone(model).set_params(checkpoint=None).fit(X, sets)
-    calls = iter(range(100))
-    real = single.run_epoch
-
-    def interrupted(*args: Any) -> Any:
-        if next(calls) == 5:
-            raise KeyboardInterrupt
-        return real(*args)
-
-    monkeypatch.setattr(single, "run_epoch", interrupted)
+    interrupt_before(5)
     with pytest.raises(KeyboardInterrupt, match=r"epoch 5 of 8 is kept\. Call fit again"):
         model.fit(X, sets)
     assert len(model.history_) == 5
     assert len(model.predict(X)) == len(X)
-    monkeypatch.setattr(single, "run_epoch", real)
     model.fit(X, sets)
     assert len(model.history_) == 8
     assert np.array_equal(model.decision_function(X), whole.decision_function(X))

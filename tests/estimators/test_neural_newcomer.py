@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,6 @@ from torch import Tensor, nn
 
 from amongst import CandidateSets, CCClassifier, IPALClassifier, LWClassifier
 from amongst.candidates import uniform
-from amongst.engine import single
 from amongst.errors import DivergenceError, InputError
 from amongst.theory import auto_beta
 
@@ -106,16 +106,8 @@ def test_after_a_first_fit_that_fails_nothing_is_fitted(model: LWClassifier) -> 
         model.predict(X)
 
 
-def test_ctrl_c_stops_a_search_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = iter(range(100))
-    real = single.run_epoch
-
-    def interrupted(*args: object) -> object:
-        if next(calls) == 5:
-            raise KeyboardInterrupt
-        return real(*args)
-
-    monkeypatch.setattr(single, "run_epoch", interrupted)
+def test_ctrl_c_stops_a_search_too(interrupt_before: Callable[[int], None]) -> None:
+    interrupt_before(5)
     search = GridSearchCV(CCClassifier(epochs=4), {"lr": [0.1, 0.2]}, cv=KFold(2, shuffle=True))
     with pytest.raises(KeyboardInterrupt, match="epoch 1 of 4 is kept"):
         search.fit(X, SETS)

@@ -15,6 +15,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from amongst.bench.wording import counted
 from amongst.cli.saying import fail
 from amongst.cli.wording import worded
 from amongst.datasets import (
@@ -120,9 +121,8 @@ def verify_command(
     bad = [check for check in checks if check.state == "wrong"]
     absent = {check.dataset for check in checks if check.state == "absent"}
     checked = {check.dataset for check in checks} - absent
-    console.print(
-        f"\n{len(checked)} dataset{'s' * (len(checked) != 1)} checked, {len(absent)} not here, {len(bad)} wrong"
-    )
+    seen = counted(len(checked), "dataset")
+    console.print(f"\n{seen} checked, {len(absent)} not here, {len(bad)} wrong")
     if bad or (name is not None and absent):
         raise typer.Exit(1)
 

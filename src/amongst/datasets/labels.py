@@ -107,9 +107,10 @@ def check_inside(sets: CandidateSets, truth: npt.NDArray[Any], outside: Outside,
     if not len(bad) or outside == "keep":
         return
     row = int(bad[0])
+    shown = "|".join(map(str, sets[row].to_lists()[0]))
     raise InputError(
         f"{name}: row {row} has the true label {truth[row].item()!r}, which is not among its "
-        f"candidates {'|'.join(map(str, sets[row].to_lists()[0]))} ({len(bad)} of {len(sets)} rows). Correct the "
+        f"candidates {shown} ({len(bad)} of {len(sets)} rows). Correct the "
         'rows, or pass outside="keep" if the sets are noisy.'
     )
 

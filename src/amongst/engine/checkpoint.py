@@ -7,7 +7,6 @@ and dropout depend on (seed, epoch) only.
 from __future__ import annotations
 
 import copy
-import hashlib
 import json
 import os
 import time
@@ -20,12 +19,49 @@ from torch import Tensor, nn
 
 from amongst.archive import read_archive, write_archive
 from amongst.engine.data import TrainingData
+from amongst.engine.digest import digest_of, mark_of_model
 from amongst.engine.settings import Settings
 from amongst.engine.single import Training
 from amongst.errors import InputError
 from amongst.methods import Method
 
-__all__ = ["Keeper", "fingerprint", "kept_seed", "load_checkpoint", "save_checkpoint"]
+__all__ = ["Keeper", "Pause", "fingerprint", "kept_seed", "load_checkpoint", "save_checkpoint"]
+
+
+SHARE = 0.05
+"""Of the time that saving may take."""
+
+
+class Pause:
+    """Keeps saving, which it times, to a small share of the time.
+
+    Parameters
+    ----------
+    share : of the time that saving may take.
+
+    Examples
+    --------
+    >>> pause = Pause()
+    >>> pause.over()
+    True
+    >>> pause.cost = 60.0
+    >>> pause.over()
+    False
+    """
+
+    def __init__(self, share: float = SHARE) -> None:
+        self.share, self.cost, self.end = share, 0.0, time.monotonic()
+
+    def over(self) -> bool:
+        """Whether enough has been done since the last save."""
+        return time.monotonic() - self.end >= self.cost * (1 / self.share - 1)
+
+    def __enter__(self) -> None:
+        self.began = time.monotonic()
+
+    def __exit__(self, *_: object) -> None:
+        self.end = time.monotonic()
+        self.cost = self.end - self.began
 
 
 class Keeper:
@@ -48,28 +84,25 @@ class Keeper:
         path: str | os.PathLike[str] | None = None,
         mark: str = "",
         every: float = 2.0,
-        share: float = 0.05,
+        share: float = SHARE,
     ) -> None:
         self.path = None if path is None else Path(path)
         self.mark = mark
-        self.every, self.share = every, share
-        self._written, self._took = time.monotonic(), 0.0
+        self.every, self.pause = every, Pause(share)
         self._last: dict[str, Any] | None = None
 
     def __call__(self, state: Training) -> None:
         """Keep this epoch."""
         self._last = copy.deepcopy(_parts(state))
-        waited = time.monotonic() - self._written
-        if self.path is not None and waited >= max(self.every, self._took * (1 / self.share - 1)):
+        waited = time.monotonic() - self.pause.end
+        if self.path is not None and waited >= self.every and self.pause.over():
             self.write(state)
 
     def write(self, state: Training) -> None:
         """Write the run to disk now."""
         if self.path is not None:
-            began = time.monotonic()
-            save_checkpoint(self.path, state, self.mark)
-            self._written = time.monotonic()
-            self._took = self._written - began
+            with self.pause:
+                save_checkpoint(self.path, state, self.mark)
 
     def restore(self, state: Training) -> bool:
         """Put `state` back to its last finished epoch; False if none was finished."""
@@ -97,15 +130,11 @@ def fingerprint(
     facts = settings.to_dict()
     if settings.schedule != "cosine" and method.at(1.0) == method:
         del facts["epochs"]
-    digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
-    digest.update(repr(method).encode())
-    values = [data.features.values, data.inside, data.features.shift, data.features.scale]
-    named = {} if model is None else model.state_dict()
-    digest.update(json.dumps(list(named)).encode())
-    for tensor in (*values, *named.values()):
-        if tensor is not None:
-            digest.update(np.ascontiguousarray(_array(tensor)).tobytes())
-    return f"{settings.seed}-{digest.hexdigest()}"
+    seen = data.features
+    network = None if model is None else mark_of_model(model)
+    described = [json.dumps(facts, sort_keys=True), repr(method), network]
+    digest = digest_of(*described, seen.values, data.inside, seen.shift, seen.scale)
+    return f"{settings.seed}-{digest}"
 
 
 def kept_seed(path: str | os.PathLike[str]) -> int | None:

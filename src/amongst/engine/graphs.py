@@ -10,7 +10,7 @@ import gc
 import importlib.util
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -23,6 +23,7 @@ from amongst.engine.precision import products_in
 from amongst.engine.settings import Settings
 from amongst.engine.single import Training
 from amongst.methods import Method
+from amongst.methods.base import changed_beyond_leaves
 from amongst.models import MODELS
 
 __all__ = ["GraphedStep", "capture", "graphed_step", "wide_input"]
@@ -55,7 +56,7 @@ def graphed_step(
     """
     if data.features.device.type != "cuda" or type(state.model) not in MODELS.values():
         return None
-    if not _changes_leaves_only(method):
+    if changed_beyond_leaves(method):
         return None
     steps = settings.epochs * len(batch_bounds(len(data), settings.batch_size))
     if steps < WORTH_CAPTURING:
@@ -232,13 +233,6 @@ class GraphedStep:
             if group["lr"] is not self.rate:
                 self.rate.fill_(float(group["lr"]))
                 group["lr"] = self.rate
-
-
-def _changes_leaves_only(method: Method) -> bool:
-    """Whether nothing but the method's leaves changes during training."""
-    last = method.at(1.0)
-    others = [f.name for f in fields(method) if f.name not in method.leaves]
-    return all(repr(getattr(last, name)) == repr(getattr(method, name)) for name in others)
 
 
 def _changing(method: Method, features: Features) -> tuple[Method, Callable[[float], None]]:

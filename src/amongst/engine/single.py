@@ -22,7 +22,7 @@ from amongst.errors import DivergenceError, InputError
 from amongst.methods import Method
 from amongst.models import seeded
 
-__all__ = ["Training", "Watch", "predict_scores", "run_epoch", "start", "train"]
+__all__ = ["Training", "Watch", "check_losses", "predict_scores", "run_epoch", "start", "train"]
 
 EVALUATION_BATCH = 1024
 
@@ -186,7 +186,7 @@ def step(
     _check_scores(scores, inside)
     scores = scores.to(data.features.dtype)
     losses = method.loss(scores, inside, weights)
-    _check_losses(losses, inside, method)
+    check_losses(losses, inside, method)
     state.optimizer.zero_grad(set_to_none=True)
     torch.autograd.backward(losses.mean())
     state.optimizer.step()
@@ -320,11 +320,13 @@ def _autocast(device: torch.device, settings: Settings | None) -> AbstractContex
     return nullcontext()
 
 
-def _check_losses(losses: Tensor, inside: Tensor, method: Method) -> None:
+def check_losses(losses: Tensor, inside: Tensor, method: Method) -> None:
+    """One value a row, of masks (..., B, K)."""
     if losses.shape != inside.shape[:-1]:
         raise InputError(
-            f"the loss of the method {method.name!r} has shape {tuple(losses.shape)} for a batch of "
-            f"{len(inside)} rows; it must be one value a row, shape ({len(inside)},)."
+            f"the loss of the method {method.name!r} has shape {tuple(losses.shape)} for batches of "
+            f"shape {tuple(inside.shape)}; it must be one value a row, shape "
+            f"{tuple(inside.shape[:-1])}: let it work on the last axis only."
         )
 
 

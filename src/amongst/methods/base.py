@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal, Self
 
 from torch import Tensor
@@ -100,3 +100,11 @@ class Method(ABC):
             f"the method {self.name!r} has when={self.when!r}, but no update(scores, inside) to give "
             "new weights. Write one, or let when be 'never'."
         )
+
+
+def changed_beyond_leaves(method: Method, progress: float = 1.0) -> list[str]:
+    """Names of what `at` changes besides the method's leaves, which alone are read anew where steps
+    are captured or stacked."""
+    now = method.at(progress)
+    others = [f.name for f in fields(method) if f.name not in method.leaves]
+    return [name for name in others if repr(getattr(now, name)) != repr(getattr(method, name))]

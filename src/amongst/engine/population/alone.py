@@ -12,7 +12,8 @@ from torch import Tensor
 
 from amongst.engine.checkpoint import Keeper, load_checkpoint
 from amongst.engine.data import Features, TrainingData
-from amongst.engine.population.checkpoint import digest_of, mark_of_member, mark_of_model
+from amongst.engine.digest import digest_of, mark_of_model
+from amongst.engine.population.checkpoint import mark_of_member
 from amongst.engine.population.member import Member
 from amongst.engine.population.result import Wave
 from amongst.engine.population.task import Task
@@ -55,7 +56,7 @@ def train_alone(task: Task, index: int) -> Wave:
                 data,
                 member.method,
                 settings,
-                watch=_watches(task, member, data.features.dtype),
+                watch=[*task.watch, *_held(task, member)],
                 training=state,
                 on_epoch=_listener(task, index, values, keeper),
             )
@@ -72,28 +73,15 @@ def train_alone(task: Task, index: int) -> Wave:
 
 def _data(task: Task, member: Member) -> TrainingData:
     """The member's own rows, in its precision."""
-    double = member.settings.precision == "float64"
-    features = task.features.to(
-        task.features.device, torch.float64 if double else task.features.dtype
-    )
-    inside = member.inside.to(features.device)
-    if member.rows is None:
-        return TrainingData(features, inside)
-    rows = member.rows.to(features.device).long()
-    return TrainingData(_part(features, rows), inside[rows])
+    features, inside = task.features, member.inside.to(task.features.device)
+    if member.rows is not None:
+        rows = member.rows.to(features.device).long()
+        features, inside = _part(features, rows), inside[rows]
+    return TrainingData(features, inside).seen_in(member.settings.precision)
 
 
 def _part(features: Features, rows: Tensor) -> Features:
     return replace(features, values=features.values[rows])
-
-
-def _watches(task: Task, member: Member, dtype: torch.dtype) -> list[Watch]:
-    """What is watched and the criteria on held rows, in the member's precision; things that look at
-    one set of rows still share it."""
-    watches = [*task.watch, *_held(task, member)]
-    seen = {id(item.features): item.features for item in watches}
-    moved = {key: features.to(features.device, dtype) for key, features in seen.items()}
-    return [replace(item, features=moved[id(item.features)]) for item in watches]
 
 
 def _held(task: Task, member: Member) -> list[Watch]:

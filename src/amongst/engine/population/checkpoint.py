@@ -2,81 +2,30 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
-from torch import Tensor, nn
+from torch import Tensor
 
 from amongst.engine.data import Features
+from amongst.engine.digest import digest_of, mark_of_model
 from amongst.engine.population.cohort import Cohort
 from amongst.engine.population.member import Member
 from amongst.engine.single import Watch
 from amongst.errors import FileFormatError
 
 __all__ = [
-    "Pause",
     "checkpoint_path",
-    "digest_of",
     "load_checkpoint",
     "mark_of_member",
-    "mark_of_model",
     "mark_of_task",
     "save_checkpoint",
 ]
-
-SHARE = 0.05
-"""Of the time that saving may take."""
-
-
-class Pause:
-    """Keeps saving, which it times, to a small share of the time.
-
-    >>> pause = Pause()
-    >>> pause.over()
-    True
-    >>> pause.cost = 60.0
-    >>> pause.over()
-    False
-    """
-
-    def __init__(self) -> None:
-        self.cost, self.end = 0.0, time.monotonic()
-
-    def over(self) -> bool:
-        """Whether enough has been done since the last save."""
-        return time.monotonic() - self.end >= self.cost * (1 / SHARE - 1)
-
-    def __enter__(self) -> None:
-        self.began = time.monotonic()
-
-    def __exit__(self, *_: object) -> None:
-        self.end = time.monotonic()
-        self.cost = self.end - self.began
-
-
-def digest_of(*parts: str | Tensor | None) -> str:
-    """A digest of texts and tensors, the same wherever the tensors are.
-
-    >>> one, two = torch.tensor([1.0, 2.0]), torch.tensor([1.0, 3.0])
-    >>> digest_of("x", one) == digest_of("x", one.clone()), digest_of(one) == digest_of(two)
-    (True, False)
-    """
-    digest = hashlib.sha256()
-    for part in parts:
-        if isinstance(part, Tensor):
-            digest.update(f"{part.dtype}{tuple(part.shape)}".encode())
-            flat = part.detach().cpu().contiguous().view(-1)
-            digest.update(flat.view(torch.uint8).numpy().data)
-        else:
-            digest.update(json.dumps(part).encode())
-    return digest.hexdigest()
 
 
 def mark_of_task(features: Features, watch: Sequence[Watch], columns: Sequence[str]) -> str:
@@ -100,16 +49,6 @@ def mark_of_member(member: Member, known: dict[int, str]) -> str:
         [known[id(tensor)] for tensor in tensors],
     ]
     return digest_of(json.dumps(described))
-
-
-def mark_of_model(model: nn.Module) -> str:
-    """A digest of a network as it is: layers, values, and which of them are trained."""
-    parts: list[str | Tensor] = [repr(model)]
-    for name, parameter in model.named_parameters():
-        parts += [f"{name} {parameter.requires_grad}", parameter]
-    for name, buffer in model.named_buffers():
-        parts += [name, buffer]
-    return digest_of(*parts)
 
 
 def checkpoint_path(folder: Path, cohort: Cohort, mark: str = "") -> Path:

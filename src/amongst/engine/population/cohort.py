@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -15,6 +15,7 @@ from amongst.engine.population.member import Member, check_batches, runs
 from amongst.engine.population.optimizers import StackedOptimizer
 from amongst.errors import InputError
 from amongst.methods import LossForm, Method
+from amongst.methods.base import changed_beyond_leaves
 from amongst.models import ModelSpec, build_model
 from amongst.models.stacked import EVERYONE, StackedNetwork, stack_models
 
@@ -68,15 +69,13 @@ def changed(method: Method, progress: float) -> Method:
     >>> changed(LW(beta=4.0, fade=0.5), 1.0).beta
     2.0
     """
-    now = method.at(progress)
-    others = [f.name for f in fields(method) if f.name not in method.leaves]
-    odd = [name for name in others if repr(getattr(now, name)) != repr(getattr(method, name))]
+    odd = changed_beyond_leaves(method, progress)
     if odd:
         raise InputError(
             f"at({progress:g}) of the method {method.name!r} changes {', '.join(odd)}; in a "
             f"population it may change its leaves only, which are {method.leaves}. Add it to leaves."
         )
-    return now
+    return method.at(progress)
 
 
 @dataclass(eq=False)

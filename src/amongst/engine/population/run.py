@@ -14,11 +14,11 @@ import torch
 from torch import Tensor
 
 from amongst.checks import check_integer
+from amongst.engine.checkpoint import Pause
 from amongst.engine.data import Features, as_device
 from amongst.engine.population.alone import goes_alone, train_alone
 from amongst.engine.population.backends import choose_backend, make_stepper
 from amongst.engine.population.checkpoint import (
-    Pause,
     checkpoint_path,
     load_checkpoint,
     mark_of_task,

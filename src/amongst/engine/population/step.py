@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from amongst.engine.population.cohort import Cohort, Group
-from amongst.errors import InputError
+from amongst.engine.single import check_losses
 
 __all__ = ["advance", "group_slopes", "keep_weights", "refresh_all"]
 
@@ -123,7 +123,7 @@ def group_slopes(
 
     def total(values: Tensor) -> tuple[Tensor, Tensor]:
         losses = group.method.loss(values, inside, weights)
-        _check_losses(group, losses, inside)
+        check_losses(losses, inside, group.method)
         return losses.mean(-1).sum(), losses
 
     slopes, losses = torch.func.grad(total, has_aux=True)(scores)
@@ -139,15 +139,6 @@ def keep_weights(
     flat, place = group.weights.flatten(0, 1), _flat(group, rows)
     mask = cohort.alive[group.part].view(-1, 1).expand_as(rows).reshape(-1, 1)
     flat.index_copy_(0, place, torch.where(mask, new, flat.index_select(0, place)))
-
-
-def _check_losses(group: Group, losses: Tensor, inside: Tensor) -> None:
-    if losses.shape != inside.shape[:-1]:
-        raise InputError(
-            f"the loss of the method {group.method.name!r} has shape {tuple(losses.shape)} for a "
-            f"population's batches of shape {tuple(inside.shape)}; it must be one value a row, shape "
-            f"{tuple(inside.shape[:-1])}: let it work on the last axis only."
-        )
 
 
 def _flat(group: Group, rows: Tensor) -> Tensor:
