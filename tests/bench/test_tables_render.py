@@ -104,6 +104,18 @@ def test_table_one_fits_eighty_columns(mnist: Table) -> None:
     assert any("98.44 ± 0.11*" in line and "98.29 ± 0.05*" in line for line in lines)
 
 
+@pytest.mark.parametrize("width", [80, 40])
+def test_a_wide_table_in_a_narrow_terminal_loses_no_letter(
+    synthetic: Callable[..., list[Record]], width: int
+) -> None:
+    plan = make_plan(Request("figure1"))
+    text = printed(collect(synthetic(plan, epochs=12), plan), width)
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= width
+    names = "".join(re.findall(r"^\S+", text, flags=re.MULTILINE))
+    assert "Kuzushiji-MNIST" in names
+
+
 def test_the_oracles_dagger_is_in_every_form() -> None:
     plan = make_plan(Request("demo", methods=("rc",), seeds=1, search="grid", criterion="oracle"))
     records = [

@@ -13,7 +13,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from amongst.bench import Store, read_records
+from amongst.bench import Record, Store, Trial, read_records
 from amongst.bench.export import read_requests
 from amongst.cli import bench
 from amongst.errors import AmongstError, DataNotFoundError, InputError
@@ -119,6 +119,39 @@ def test_compare_on_a_dataset_of_the_catalogue(tmp_path: Path) -> None:
                "linear", "--folds", "2", "--epochs", "1", "--workers", "1",
                "--store", str(tmp_path / "s.sqlite"))  # fmt: skip
     assert "Comparison on digits" in said
+
+
+LONG = ("fashion_mnist", "case 2", "lw-cross_entropy", "convnet")
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Path:
+    path = tmp_path / "s.sqlite"
+    with Store(path) as store:
+        for seed, accuracy in enumerate((0.1, 0.98765)):
+            store.add(Record(Trial(*LONG, seed), {"accuracy_last10": accuracy}, seconds=60.0))
+    return path
+
+
+@pytest.mark.parametrize("columns", ["80", None])
+def test_results_are_whole_in_eighty_columns_and_in_a_pipe(
+    stored: Path, columns: str | None
+) -> None:
+    asked = CliRunner().invoke(app, ["results", str(stored)], env={"COLUMNS": columns})
+    lines = asked.output.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert any(line.strip() == "Fashion-MNIST, case 2" for line in lines)
+    assert any(re.match(r" *LW-Cross entropy, convnet +2 +1 +– +10.00–98.77 *$", x) for x in lines)
+
+
+def test_a_pipe_folds_no_name(stored: Path) -> None:
+    name = "data of mine [1] " * 10 + "end"
+    with Store(stored) as store:
+        store.add(Record(Trial(name, "real", "rc", "linear", 0), {"accuracy_last10": 0.5}))
+    outcome = CliRunner().invoke(app, ["results", str(stored)], env={"COLUMNS": None})
+    assert f"{name}, real" in outcome.output
+    narrow = CliRunner().invoke(app, ["results", str(stored)], env={"COLUMNS": "60"})
+    assert "…" not in narrow.output
 
 
 def test_results_show_and_export(tmp_path: Path) -> None:

@@ -195,9 +195,9 @@ def to_rich(table: Table) -> RichTable:
         pad_edge=False,
         show_edge=False,
     )
-    drawn.add_column("Method", max_width=16)
+    drawn.add_column("Method", max_width=16, overflow="fold")
     for head in table.layout.columns:
-        drawn.add_column(Text(head))
+        drawn.add_column(Text(head), overflow="fold")
     for group, rows in table.layout.groups.items():
         drawn.add_row(Text(group, style="bold"))
         for i, row in enumerate(rows):

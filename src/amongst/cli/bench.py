@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich import box
-from rich.console import Console
 from rich.table import Table as RichTable
+from rich.text import Text
 
 from amongst.cli.files import check_target
+from amongst.cli.saying import screen
 
 if TYPE_CHECKING:
     from amongst.bench.execute import Options
@@ -235,7 +236,7 @@ def results(
         "condition": _split(conditions),
     }
     found = narrow_records(read_records(store, curves=curves), wanted, store.name)
-    console = Console()
+    console = screen()
     if export is not None:
         if not found:
             raise InputError(f"{store} holds no records, so that there is nothing to export.")
@@ -256,7 +257,7 @@ def demo(
     from amongst.bench.render import to_rich
 
     found = run_demo(out)
-    console = Console()
+    console = screen()
     console.print(to_rich(found.table))
     for path in (found.picture, found.page, found.store):
         if path is not None:
@@ -269,7 +270,7 @@ def _run(request: Request, options: Options, store: Path, dry: bool) -> None:
     from amongst.bench.store import Store
     from amongst.bench.tables import collect
 
-    console = Console()
+    console = screen()
     if dry:
         console.print(str(dry_run(request, options, store)), highlight=False, soft_wrap=True)
         return
@@ -338,36 +339,42 @@ def _dataset_names(values: Many) -> tuple[str, ...]:
 
 
 def _summary(records: Sequence[Record], store: Path) -> RichTable:
+    """Methods below their data, so that no name is cut in 80 columns."""
     from amongst.bench.estimate import readable
-    from amongst.bench.paper import dataset_title, method_title
+    from amongst.bench.paper import dataset_title
     from amongst.bench.wording import counted
 
     total = readable(sum(record.seconds for record in records))
     title = f"{store.name}: {counted(len(records), 'trial')}, {total} of training"
-    shown = RichTable(title=title, box=box.SIMPLE_HEAD)
-    for head in ("data", "condition", "method"):
-        shown.add_column(head, no_wrap=True)
+    shown = RichTable(title=Text(title), box=box.SIMPLE_HEAD)
+    shown.add_column("data, method", overflow="fold")
     for head in ("trials", "settings", "diverged", "accuracy, %"):
-        shown.add_column(head, justify="right", no_wrap=True)
-    for (dataset, condition, method, model), group in _grouped(records).items():
-        accuracies = [r.metrics.get("accuracy_last10") for r in group]
-        shown.add_row(
-            dataset_title(dataset),
-            condition,
-            method_title(method) + ("" if model == "-" else f", {model}"),
-            str(len(group)),
-            str(len({str(sorted(r.trial.settings.items())) for r in group})),
-            str(sum(r.failed for r in group) or "–"),
-            _range(value for value in accuracies if value is not None),
-        )
+        shown.add_column(head, justify="right", overflow="fold")
+    for (dataset, condition), group in _grouped(records, "dataset", "condition").items():
+        shown.add_row(Text(f"{dataset_title(dataset)}, {condition}", style="bold"))
+        for (method, model), own in _grouped(group, "method", "model").items():
+            shown.add_row(*_line(method, model, own))
+        shown.add_section()
     return shown
 
 
-def _grouped(records: Iterable[Record]) -> dict[tuple[str, str, str, str], list[Record]]:
-    groups: dict[tuple[str, str, str, str], list[Record]] = {}
+def _line(method: str, model: str, records: Sequence[Record]) -> tuple[str, ...]:
+    from amongst.bench.paper import method_title
+
+    accuracies = [record.metrics.get("accuracy_last10") for record in records]
+    return (
+        method_title(method) + ("" if model == "-" else f", {model}"),
+        str(len(records)),
+        str(len({str(sorted(record.trial.settings.items())) for record in records})),
+        str(sum(record.failed for record in records) or "–"),
+        _range(value for value in accuracies if value is not None),
+    )
+
+
+def _grouped(records: Iterable[Record], *names: str) -> dict[tuple[str, ...], list[Record]]:
+    groups: dict[tuple[str, ...], list[Record]] = {}
     for record in records:
-        trial = record.trial
-        place = (trial.dataset, trial.condition, trial.method, trial.model)
+        place = tuple(getattr(record.trial, name) for name in names)
         groups.setdefault(place, []).append(record)
     return groups
 

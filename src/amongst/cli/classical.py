@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich import box
-from rich.console import Console
 from rich.table import Table as RichTable
+
+from amongst.cli.saying import screen
 
 if TYPE_CHECKING:
     from amongst.bench.plans import Request
@@ -52,7 +53,7 @@ def classical(
     plan, _ = run_request(request, store, Options("local", "cpu", workers))
     with Store(store, readonly=True) as kept:
         table = collect(kept.records(curves=False), plan)
-    Console().print(_beside(entry for entry in table.entries.values() if entry.n))
+    screen().print(_beside(entry for entry in table.entries.values() if entry.n))
 
 
 def _names(given: str) -> tuple[str, ...]:

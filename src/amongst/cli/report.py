@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from amongst.cli.files import check_target
+from amongst.cli.saying import screen
 
 if TYPE_CHECKING:
     from amongst.bench.report import Report
@@ -63,7 +64,7 @@ def report(
     _check_metric(metric, found)
     written = [_write(name, path, found, title) for name, path in wanted.items() if path]
     written += _draw(found, figures) if figures else []
-    console = Console()
+    console = screen()
     for path in written:
         console.print(f"written to {path}", highlight=False, markup=False, soft_wrap=True)
     if not written:
@@ -128,5 +129,5 @@ def _show(report: Report, console: Console) -> None:
     from amongst.bench.render import to_rich
 
     for table in report.tables:
-        console.print(to_rich(table))
+        console.print(to_rich(table), "")
     console.print("For a page to look at: --html FILE", style="dim")

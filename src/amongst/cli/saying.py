@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from collections.abc import Iterator
@@ -13,9 +14,18 @@ from rich.console import Console
 
 from amongst.cli.wording import worded
 
-__all__ = ["fail", "interruptible", "one_line_warnings"]
+__all__ = ["fail", "interruptible", "one_line_warnings", "screen"]
 
 WITHOUT = "no model was written"
+WIDEST = 1000
+"""Columns of a pipe or file, unless the environment says COLUMNS."""
+
+
+def screen() -> Console:
+    """Where tables are printed: as wide as the terminal, or, in a pipe, as they are themselves."""
+    console = Console()
+    narrow = console.is_terminal or "COLUMNS" in os.environ
+    return console if narrow else Console(width=WIDEST)
 
 
 def fail(message: str, code: int = 2) -> NoReturn:
