@@ -26,6 +26,7 @@ from amongst.bench.plans import Plan, Request, make_plan
 from amongst.bench.report import build_report, read_report, to_html
 from amongst.bench.store import Store
 from amongst.bench.summary import overview
+from amongst.bench.tables import collect
 from amongst.errors import AmongstError, InputError
 
 Maker = Callable[..., list[Record]]
@@ -282,6 +283,48 @@ def test_an_empty_store_is_said_so(tmp_path: Path) -> None:
         read_report(tmp_path / "runs.sqlite")
     with pytest.raises(AmongstError):
         read_report(tmp_path / "nowhere.sqlite")
+
+
+def one_record(**metrics: float) -> Record:
+    return Record(Trial("lost", "real", "rc", "linear", 0, fold=0), metrics)
+
+
+@pytest.mark.parametrize(
+    ("metric", "words"),
+    [
+        ("accuracy_finl", r"^metric='accuracy_finl' is unknown; did you mean 'accuracy_final'\?"),
+        (
+            "risk_val",
+            r"^metric='risk_val' is not in the shares that .* from: accuracy_final\.$",
+        ),
+    ],
+)
+def test_a_metric_that_no_table_can_show_is_refused(
+    tmp_path: Path, metric: str, words: str
+) -> None:
+    records = [one_record(accuracy_final=0.9, risk_val=0.3)]
+    with Store(tmp_path / "runs.sqlite") as store:
+        store.add_all(records)
+    with pytest.raises(InputError, match=words):
+        read_report(tmp_path / "runs.sqlite", metric=metric)
+    with pytest.raises(InputError, match=words):
+        build_report(records, metric=metric)
+    with pytest.raises(InputError, match=words):
+        collect(records, make_plan(Request("table2", datasets=("lost",))), metric=metric)
+
+
+def test_results_without_any_value_of_the_metric_say_which_they_have() -> None:
+    with pytest.raises(
+        InputError, match=r"'accuracy_final' has no value .* have covering_val; choose"
+    ):
+        build_report([one_record(covering_val=0.9)])
+    assert build_report([one_record(covering_val=0.9)], metric="covering_val").tables[0].filled
+
+
+def test_the_papers_accuracy_stands_beside_accuracies_only() -> None:
+    records = [one_record(accuracy_final=0.9, covering_val=0.9)]
+    assert build_report(records, metric="accuracy_final").tables[0].published
+    assert not build_report(records, metric="covering_val").tables[0].published
 
 
 @pytest.fixture

@@ -61,10 +61,17 @@ def build_report(
     known = [advance(plan, kept) for plan in plans]
     rest = unclaimed(kept, known)
     more = [found_plan(rest, "Other results" if plans else "Results")] if rest else []
-    tables = (
+    tables = [
         collect(kept, plan, metric=metric, significance=significance) for plan in [*known, *more]
-    )
-    return Report(kept, tuple(table for table in tables if _touched(table)), source)
+    ]
+    touched = tuple(table for table in tables if _touched(table))
+    if not touched:
+        has = ", ".join(sorted({name for record in kept for name in record.metrics}))
+        raise InputError(
+            f"metric={tables[0].metric!r} has no value in these results, which have {has}; choose "
+            "one of them."
+        )
+    return Report(kept, touched, source)
 
 
 def read_report(

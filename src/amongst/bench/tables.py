@@ -14,6 +14,7 @@ from amongst.bench.paper import Published
 from amongst.bench.plans import Cell, Plan
 from amongst.bench.record import Record, Scalar, canonical_json
 from amongst.bench.stages import advance
+from amongst.bench.wording import check_within
 from amongst.checks import check_choice, check_number
 from amongst.stats import (
     friedman_nemenyi,
@@ -25,6 +26,12 @@ from amongst.stats import (
 )
 
 __all__ = ["Entry", "Ranking", "Significance", "Table", "collect"]
+
+SHARES = ("accuracy", "approximated", "covering")
+"""How the names of metrics begin that can be shown in percent, and of which more is better."""
+
+TEST_ACCURACY = ("accuracy_final", "accuracy_last10")
+"""What the paper's figures can be compared with."""
 
 TESTS = {"wilcoxon": "one-sided Wilcoxon signed-rank", "t": "one-sided paired t"}
 
@@ -201,7 +208,8 @@ def collect(
     records : of a store; those that the plan does not ask for are left out.
     plan : its request also says which criterion chooses between settings; the oracle's choices
         are marked in every table.
-    metric : of the records, a share in [0, 1], shown in percent; the plan's own unless told.
+    metric : of the records, a share in [0, 1], shown in percent; the plan's own unless told. One
+        that no record has, or that is no share, is refused.
     significance : how stars are given; the paper's way unless told.
 
     Examples
@@ -220,7 +228,7 @@ def collect(
     rule = significance or Significance()
     records = list(records)
     plan = advance(plan, records)
-    metric = metric or plan.report
+    metric = _check_metric(metric, records) if metric else plan.report
     layout = lay_out(plan)
     labels = short_labels(layout.places)
     entries = {
@@ -233,12 +241,20 @@ def collect(
     return Table(plan, layout, entries, metric, rule, _ranking(entries))
 
 
+def _check_metric(metric: str, records: Iterable[Record]) -> str:
+    """A share that some record has; without any record nothing is known of it."""
+    known = {name for record in records for name in record.metrics}
+    shares = {name for name in known if name.startswith(SHARES)}
+    place = "the shares that a table shows"
+    return check_within("metric", metric, shares, place, known) if shares else metric
+
+
 def _entry(bare: Entry, cell: Cell, found: Sequence[Record], criterion: str, metric: str) -> Entry:
     empty = replace(
         bare,
         planned=cell.repeats,
         note=cell.absent or cell.note,
-        published=cell.slot.published,
+        published=cell.slot.published if metric in TEST_ACCURACY else None,
     )
     if cell.pool:
         return _searched(empty, cell, found, criterion, metric)

@@ -61,7 +61,6 @@ def report(
     _check_targets(wanted, figures, store)
     rule = Significance(test.value, alpha, "holm" if holm else "none")
     found = read_report(store, metric=metric, significance=rule)
-    _check_metric(metric, found)
     written = [_write(name, path, found, title) for name, path in wanted.items() if path]
     written += _draw(found, figures) if figures else []
     console = screen()
@@ -83,16 +82,6 @@ def _check_targets(wanted: dict[str, Path | None], figures: Path | None, store: 
         optional_import("matplotlib", extra="plot", purpose="drawing figures")
         if figures.exists() and not figures.is_dir():
             raise InputError(f"--figures {figures} is a file; name a folder.")
-
-
-def _check_metric(metric: str, report: Report) -> None:
-    from amongst.checks import check_choice
-    from amongst.errors import InputError
-
-    if metric:
-        check_choice("metric", metric, {name for r in report.records for name in r.metrics})
-    if not report.tables:
-        raise InputError("no cell of these results has the metric; choose another with --metric.")
 
 
 def _write(name: str, path: Path, report: Report, title: str) -> Path:
