@@ -248,7 +248,7 @@ PYTHON = ("ignore=", "features=", "empty=", "outside=", "classes=", "as_candidat
 @pytest.mark.parametrize(
     ("columns", "options", "advice"),
     [
-        ({"species": "a;b", "note": "x"}, ["-c", "species"], "or leave them out with --ignore."),
+        ({"species": "a;b", "note": "x"}, ["-c", "species"], "leave them out with --ignore, or"),
         ({"sepal_length": np.nan}, [], "leave the column out with --ignore"),
         ({"species": [""] + ["a|b"] * 149}, ["-c", "species"], "Drop the row, or write every"),
         ({"truth": "none"}, ["--truth", "truth"], "Correct the rows, or leave --truth out"),

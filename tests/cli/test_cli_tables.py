@@ -95,6 +95,57 @@ def test_other_formats(iris: Path, ending: str) -> None:
     assert len(pd.read_csv(iris.parent / "d.csv")) == 150
 
 
+@pytest.fixture
+def arrays(iris: Path) -> Path:
+    """An NPZ file in which nothing says by its name that it is the features."""
+    source = pd.read_csv(iris)
+    mask = source["species"].str.get_dummies("|").to_numpy()
+    path = iris.with_suffix(".npz")
+    np.savez(path, a=source.iloc[:, 1:5].to_numpy(), b=source.iloc[:, 1:3].to_numpy(), s=mask)
+    return path
+
+
+def test_the_array_of_features_is_named_alike_everywhere(
+    arrays: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, told = arrays.parent, ["--features", "a", "-c", "s"]
+    assert run("describe", arrays, "-c", "s") == 2
+    assert "Name it with --features; it holds: a, b, s." in assert_one_line(capsys)
+    assert run("describe", arrays, *told) == 0
+    assert "4 features" in capsys.readouterr().out
+    fast = ["--epochs", "2", "--model", "linear"]
+    assert run("compare", arrays, *told, "--methods", "rc", "--epochs", "2", "--folds", "2",
+               "--models", "linear", "--engine", "population", "--store", folder / "s.sqlite") == 0  # fmt: skip
+    assert run("fit", arrays, *told, "--out", folder / "model", "--quiet", *fast) == 0
+    np.savez(folder / "new.npz", c=np.load(arrays)["a"], b=np.load(arrays)["b"])
+    out = ["--out", folder / "p.csv"]
+    assert run("predict", folder / "model", arrays, "--out", folder / "old.csv") == 0
+    capsys.readouterr()
+    assert run("predict", folder / "model", folder / "new.npz", *out) == 2
+    assert "--features a is not in" in assert_one_line(capsys)
+    assert run("predict", folder / "model", folder / "new.npz", *out, "--features", "c") == 0
+    assert (folder / "p.csv").read_text() == (folder / "old.csv").read_text()
+    assert run("disambiguate", folder / "model", arrays, *out, "--features", "a") == 0
+
+
+def test_an_array_that_fit_left_out_is_left_out_again(arrays: Path) -> None:
+    model = arrays.parent / "model"
+    assert run("fit", arrays, "-c", "s", "--ignore", "b", "--out", model, *QUICK) == 0
+    assert run("predict", model, arrays, "--out", arrays.parent / "p.csv") == 0
+
+
+def test_a_model_knows_the_columns_of_a_table(
+    iris: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, chosen = iris.parent, "petal width (cm)"
+    assert run("fit", iris, "--features", chosen, "--out", folder / "m", *QUICK) == 0
+    assert run("predict", folder / "m", iris, "--out", folder / "p.csv") == 0
+    capsys.readouterr()
+    told = ["--out", folder / "p.csv", "--features", chosen]
+    assert run("predict", folder / "m", iris, *told) == 2
+    assert "is for NPZ and .mat files" in assert_one_line(capsys)
+
+
 def broken(iris: Path, name: str) -> Path:
     """A file with one defect."""
     path = iris.parent / f"{name}.csv"

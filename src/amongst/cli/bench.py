@@ -15,6 +15,7 @@ from rich.text import Text
 
 from amongst.cli.files import check_target
 from amongst.cli.saying import screen
+from amongst.cli.tables import Features, Ignore
 
 if TYPE_CHECKING:
     from amongst.bench.execute import Options
@@ -164,7 +165,8 @@ def compare(
     conditions: Conditions = None,
     candidates: Annotated[Many, typer.Option("--candidates", "-c", help="Their column.")] = None,
     truth: Annotated[str | None, typer.Option(help="Column of true labels, to score by.")] = None,
-    ignore: Annotated[Many, typer.Option(help="Column that is no feature; repeatable.")] = None,
+    features: Features = None,
+    ignore: Ignore = None,
     separator: Annotated[str, typer.Option(help="Between the labels of a cell.")] = "|",
     folds: Annotated[int | None, typer.Option(help="Of the cross-validation.")] = None,
     seeds: Seeds = None,
@@ -188,7 +190,7 @@ def compare(
     from amongst.bench.execute import Options
     from amongst.bench.plans import Request
 
-    name, files = _own(data, candidates, truth, ignore, separator)
+    name, files = _own(data, candidates, truth, features, ignore, separator)
     metric = "" if files is None or truth else "approximated_test_last10"
     request = Request(
         "compare",
@@ -286,6 +288,7 @@ def _own(
     data: str,
     candidates: Many,
     truth: str | None,
+    features: Many,
     ignore: Many,
     separator: str,
 ) -> tuple[str, Files | None]:
@@ -308,6 +311,7 @@ def _own(
     options = {
         "candidates": columns[0] if len(columns) == 1 else columns or None,
         "truth": truth,
+        "features": _split(features) or None,
         "ignore": _split(ignore),
         "separator": separator,
     }

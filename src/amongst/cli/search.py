@@ -14,6 +14,7 @@ from amongst.cli.files import as_file, check_table_target, check_target, write_t
 from amongst.cli.saying import interruptible
 from amongst.cli.tables import (
     Candidates,
+    Features,
     File,
     Ignore,
     Index,
@@ -47,6 +48,7 @@ class CriterionName(StrEnum):
 def search(
     file: File,
     candidates: Candidates = None,
+    features: Features = None,
     ignore: Ignore = None,
     index: Index = None,
     separator: Separator = "|",
@@ -83,7 +85,7 @@ def search(
     """Find hyper-parameters by candidate labels alone, and fit the best on all rows."""
     _check(file, out, table, validation, device)
     file = as_file(file)
-    read = _read(file, candidates, None, ignore, index, separator)
+    read = _read(file, candidates, None, features, ignore, index, separator)
     params: dict[str, Any] = {"model": model, "epochs": epochs}
     params["batch_size"] = "auto" if batch_size is None else batch_size
     params |= {"device": device} | ({"psi": psi} if method is MethodName.lw else {})
@@ -102,7 +104,8 @@ def search(
     if table is not None:
         _write_table(result, table)
     if out is not None and result.model is not None:
-        result.model.save(out, metadata=_columns(file, candidates, None, index, separator))
+        told = _columns(file, candidates, None, features, ignore, index, separator)
+        result.model.save(out, metadata=told)
         console.print(f"model written to {out}", highlight=False)
 
 

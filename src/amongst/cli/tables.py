@@ -55,6 +55,13 @@ Candidates = Annotated[
     ),
 ]
 Truth = Annotated[str | None, typer.Option(help="Column of true labels, only to report accuracy.")]
+Features = Annotated[
+    list[str] | None,
+    typer.Option(help="Feature column; repeatable. Of an NPZ or .mat file, the array of features."),
+]
+Array = Annotated[
+    str | None, typer.Option("--features", help="Of an NPZ or .mat file, the array of features.")
+]
 Ignore = Annotated[list[str] | None, typer.Option(help="Column that is no feature; repeatable.")]
 Index = Annotated[str | None, typer.Option(help="Column that names the rows.")]
 Separator = Annotated[str, typer.Option(help="Between the labels of a cell.")]
@@ -64,12 +71,13 @@ def describe(
     file: File,
     candidates: Candidates = None,
     truth: Truth = None,
+    features: Features = None,
     ignore: Ignore = None,
     separator: Separator = "|",
 ) -> None:
     """Show what the candidate sets of a file look like."""
     file = as_file(file)
-    table = _read(file, candidates, truth, ignore, None, separator)
+    table = _read(file, candidates, truth, features, ignore, None, separator)
     sets = _sets_of(table, file)
     facts = sets.describe()
     shown = RichTable(title=f"{file.name}: {table.features.shape[1]} features", show_header=False)
@@ -86,6 +94,7 @@ def fit(
     out: Annotated[Path, typer.Option(help="Model file to write.")],
     candidates: Candidates = None,
     truth: Truth = None,
+    features: Features = None,
     ignore: Ignore = None,
     index: Index = None,
     separator: Separator = "|",
@@ -112,7 +121,7 @@ def fit(
     check_target("--out", out, (file, checkpoint))
     check_device(device)
     file = as_file(file)
-    table = _read(file, candidates, truth, ignore, index, separator)
+    table = _read(file, candidates, truth, features, ignore, index, separator)
     sets = _sets_of(table, file)
     params: dict[str, Any] = {
         "model": model,
@@ -129,7 +138,9 @@ def fit(
         params |= {"psi": psi, "beta": _leverage(beta)}
     with interruptible(checkpoint):
         estimator = _estimator(method)(**params).fit(_frame(table), sets)
-    estimator.save(out, metadata=_columns(file, candidates, truth, index, separator))
+    estimator.save(
+        out, metadata=_columns(file, candidates, truth, features, ignore, index, separator)
+    )
     _report(estimator, table, sets, out)
 
 
@@ -137,6 +148,7 @@ def predict(
     model: Model,
     file: File,
     out: Out,
+    features: Array = None,
     index: Index = None,
 ) -> None:
     """Predict the class of every row of a file: label, confidence, probabilities."""
@@ -145,7 +157,7 @@ def predict(
     check_table_target("--out", out, (model, file))
     estimator = _load(model)
     file = as_file(file)
-    table = _read_for(estimator, file, candidates=None, index=index)
+    table = _read_for(estimator, file, None, features, index)
     frame = _frame(table)
     answer = pd.DataFrame({"label": estimator.predict(frame)})
     if hasattr(estimator, "predict_proba"):
@@ -161,6 +173,7 @@ def disambiguate(
     file: File,
     out: Out,
     candidates: Candidates = None,
+    features: Array = None,
     index: Index = None,
 ) -> None:
     """Find the most likely candidate of every row: label, confidence, runner-up."""
@@ -168,7 +181,7 @@ def disambiguate(
     estimator = _load(model)
     file = as_file(file)
     columns = candidates or estimator.metadata_.get("candidates")
-    table = _read_for(estimator, file, candidates=columns, index=index)
+    table = _read_for(estimator, file, columns, features, index)
     answer = estimator.disambiguate(_frame(table), _sets_of(table, file))
     _write(answer, table, out)
 
@@ -177,6 +190,7 @@ def _read(
     file: Path,
     candidates: list[str] | None,
     truth: str | None,
+    features: list[str] | None,
     ignore: list[str] | None,
     index: str | None,
     separator: str,
@@ -188,6 +202,7 @@ def _read(
         file,
         candidates=_one_or_many(columns),
         truth=truth,
+        features=features,
         ignore=ignore or (),
         index=index,
         separator=separator,
@@ -195,7 +210,11 @@ def _read(
 
 
 def _read_for(
-    estimator: PartialLabelClassifier, file: Path, candidates: list[str] | None, index: str | None
+    estimator: PartialLabelClassifier,
+    file: Path,
+    candidates: list[str] | None,
+    features: str | None,
+    index: str | None,
 ) -> Table:
     """A file with the features that the estimator was fitted on."""
     from amongst.datasets import read_table
@@ -203,18 +222,37 @@ def _read_for(
 
     fitted = estimator.metadata_
     named = file.suffix not in (".npz", ".mat")
-    classes = estimator.classes_.tolist() if candidates and named else None
     try:
         return read_table(
             file,
             candidates=_one_or_many(candidates),
-            features=estimator.feature_names_in_.tolist() if named else None,
             index=index or fitted.get("index"),
             separator=fitted.get("separator", "|"),
-            classes=classes,
+            classes=estimator.classes_.tolist() if candidates and named else None,
+            **(_columns_of(estimator, features) if named else _arrays_of(fitted, features)),
         )
     except InputError as error:
         raise InputError(worded(str(error), FITTED)) from error
+
+
+def _columns_of(estimator: PartialLabelClassifier, features: str | None) -> dict[str, Any]:
+    from amongst.errors import InputError
+
+    if features is not None:
+        raise InputError(
+            f"--features {features} is for NPZ and .mat files; of a table the model takes the "
+            "columns that it was fitted on. Leave it out."
+        )
+    return {"features": estimator.feature_names_in_.tolist()}
+
+
+def _arrays_of(fitted: dict[str, Any], features: str | None) -> dict[str, Any]:
+    """The array that was named now or when fitting, or the only one that had no other use then."""
+    taken = [*(fitted.get("candidates") or ()), fitted.get("truth"), *(fitted.get("ignore") or ())]
+    return {
+        "features": features or fitted.get("features"),
+        "ignore": [name for name in taken if name not in (None, features)],
+    }
 
 
 def _guess_candidates(file: Path, separator: str) -> list[str] | None:
@@ -263,11 +301,20 @@ def _columns(
     file: Path,
     candidates: list[str] | None,
     truth: str | None,
+    features: list[str] | None,
+    ignore: list[str] | None,
     index: str | None,
     separator: str,
 ) -> dict[str, Any]:
-    found = candidates or _guess_candidates(file, separator)
-    return {"candidates": found, "truth": truth, "index": index, "separator": separator}
+    """How the file was read, for files that are read with the model."""
+    return {
+        "candidates": candidates or _guess_candidates(file, separator),
+        "truth": truth,
+        "features": features,
+        "ignore": ignore,
+        "index": index,
+        "separator": separator,
+    }
 
 
 def _one_or_many(columns: list[str] | None) -> str | list[str] | None:

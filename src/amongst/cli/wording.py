@@ -9,7 +9,7 @@ __all__ = ["FITTED", "worded"]
 
 OPTIONS = (
     "batch|batch_size|beta|candidates|checkpoint|condition|conditions|criterion|datasets|device|"
-    "engine|epochs|folds|ignore|index|keep|lr|method|methods|metric|model|models|out|precision|protocol|"
+    "engine|epochs|features|folds|ignore|index|keep|lr|method|methods|metric|model|models|out|precision|protocol|"
     "psi|random_state|screen|search|search_seeds|seed|seeds|separator|study|study_name|trials|truth|validation|"
     "weight_decay|workers"
 )
@@ -22,13 +22,14 @@ Phrases = Iterable[tuple[str, str]]
 PHRASES: Phrases = (
     (
         r"Encode them as numbers, name them in ignore=\S+ or choose columns with features=\S+",
-        "Encode them as numbers, or leave them out with --ignore.",
+        "Encode them as numbers, leave them out with --ignore, or choose columns with --features.",
     ),
     (r"name it in candidates=…\.", "name it with --candidates."),
     (
         r"; name other keys, or None for candidates or truth that are not known",
-        "; name others with --candidates and --truth",
+        "; name others with --features, --candidates and --truth",
     ),
+    (r"Pass features=…: ", "Name it with --features; it holds: "),
     (r', or pass kind="labels" if it is one label', ""),
     (r"name the column in ignore=\[…\]", "leave the column out with --ignore"),
     (
