@@ -5,23 +5,28 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import scipy.sparse as sp
 
 from amongst.errors import AmongstWarning, InputError
 
 __all__ = [
     "COLLECTIONS",
+    "Cells",
     "alike",
     "check_separator",
+    "different_cells",
     "is_list_text",
     "is_missing",
     "read_cell",
-    "read_cells",
     "reads_back",
     "suspect_separator",
     "whole",
@@ -55,13 +60,44 @@ def read_cell(cell: Any, separator: str = "|", where: str = "y") -> list[Any]:
     return [_label(item, where) for item in _items(cell, separator, where)]
 
 
-def read_cells(cells: Sequence[Any], separator: str, where: str) -> list[list[Any]]:
-    """The labels of each cell of one row.
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """The cells of a table, each different one once: many rows, but few ways to fill a cell.
 
-    >>> read_cells(["owl|kite", None], "|", "y[0]")
-    [['owl', 'kite'], []]
+    Attributes
+    ----------
+    different : the U cells that differ in value or type, missing ones left out.
+    first : shape (U,), the row in which each of them stands first.
+    of_rows : bool CSR matrix, shape (n, U): which of them each row holds.
     """
-    return [read_cell(cell, separator, where) for cell in cells]
+
+    different: list[Any]
+    first: npt.NDArray[np.int64]
+    of_rows: sp.csr_array
+
+    def __iter__(self) -> Iterator[tuple[Any, int]]:
+        return zip(self.different, self.first.tolist(), strict=True)
+
+
+def different_cells(table: npt.NDArray[Any]) -> Cells:
+    """The cells of an object array of shape (n, m); a cell that cannot be hashed has no equal.
+
+    >>> cells = different_cells(np.array([["owl", None], ["kite", "owl"]], dtype=object))
+    >>> cells.different, cells.of_rows.toarray().astype(int).tolist()
+    (['owl', 'kite'], [[1, 0], [1, 1]])
+    """
+    flat = table.ravel()
+    filled = np.flatnonzero(~pd.isna(flat))
+    values, rows = flat[filled].tolist(), filled // max(table.shape[1], 1)
+    try:
+        codes = _number_by_value(values)
+    except TypeError:
+        codes = np.arange(len(values))
+    at = np.zeros(codes.max(initial=-1) + 1, dtype=np.int64)
+    at[codes[::-1]] = np.arange(len(codes))[::-1]
+    ones = np.ones(len(values), dtype=bool)
+    of_rows = sp.csr_array((ones, (rows, codes)), shape=(len(table), len(at)))
+    return Cells([values[i] for i in at], rows[at], of_rows)
 
 
 def is_list_text(cell: Any) -> bool:
@@ -117,10 +153,9 @@ def zeros_and_ones(table: Any) -> npt.NDArray[np.float64] | None:
     """
     values = np.asarray(table, dtype=object)
     try:
-        numbers = np.array([_number(cell) for cell in values.flat], dtype=np.float64)
+        return np.fromiter(map(_bit, values.flat), np.float64, values.size).reshape(values.shape)
     except (TypeError, ValueError):
         return None
-    return numbers.reshape(values.shape) if np.isin(numbers, (0.0, 1.0)).all() else None
 
 
 def whole_numbers(values: Sequence[Any]) -> list[Any]:
@@ -148,7 +183,8 @@ def alike(rows: list[list[Any]]) -> list[list[Any]]:
 
 
 def suspect_separator(cells: list[list[Any]], separator: str) -> None:
-    """A warning where no cell was split, though many hold another usual separator."""
+    """A warning where none of the different cells was split, though many hold another usual
+    separator."""
     if any(len(labels) > 1 for labels in cells):
         return
     texts = [str(labels[0]) for labels in cells if labels]
@@ -158,7 +194,7 @@ def suspect_separator(cells: list[list[Any]], separator: str) -> None:
     if counts[likely] > len(texts) / 10:
         warnings.warn(
             f"no cell contains the separator {separator!r}, but {counts[likely]} of {len(texts)} "
-            f"contain {likely!r}: each cell counts as one label. Is separator={likely!r} meant?",
+            f"different ones contain {likely!r}: each cell counts as one label. Is separator={likely!r} meant?",
             AmongstWarning,
             stacklevel=5,
         )
@@ -221,5 +257,15 @@ def _is_hashable(item: Any) -> bool:
     return True
 
 
-def _number(cell: Any) -> Any:
-    return WORDS.get(cell.strip().lower(), cell) if isinstance(cell, str) else cell
+def _bit(cell: Any) -> float:
+    number = float(WORDS.get(cell.strip().lower(), cell) if isinstance(cell, str) else cell)
+    if number not in (0.0, 1.0):
+        raise ValueError(cell)
+    return number
+
+
+def _number_by_value(values: list[Any]) -> npt.NDArray[np.int64]:
+    """0, 1, 2, … in the order of first appearance; True, 1 and 1.0 are three values."""
+    numbers: defaultdict[Any, int] = defaultdict(count().__next__)
+    keys = zip(map(type, values), values, strict=True)
+    return np.fromiter(map(numbers.__getitem__, keys), np.int64, len(values))

@@ -14,20 +14,20 @@ import scipy.sparse as sp
 
 from amongst.candidates.cells import (
     COLLECTIONS,
+    Cells,
     alike,
     check_separator,
-    is_missing,
+    different_cells,
     read_cell,
-    read_cells,
     suspect_separator,
     whole,
     zeros_and_ones,
 )
-from amongst.candidates.container import CandidateSets, Mask
+from amongst.candidates.container import CandidateSets
 from amongst.checks import check_choice
 from amongst.errors import AmongstWarning, InputError
 
-__all__ = ["Kind", "as_candidates"]
+__all__ = ["Kind", "as_candidates", "from_cells"]
 
 Kind = Literal["auto", "mask", "sets", "labels", "strings", "annotators"]
 Empty = Literal["error", "full"]
@@ -93,6 +93,19 @@ def as_candidates(
     return _handle_empty(sets, empty)
 
 
+def from_cells(
+    cells: Cells, labels: list[list[Any]], classes: Iterable[Hashable] | None, empty: Empty
+) -> CandidateSets:
+    """For each row of a table the labels of its cells, given those of each different cell.
+
+    >>> cells = different_cells(np.array([["a", "b"], [None, "b"]], dtype=object))
+    >>> from_cells(cells, [["owl"], ["kite"]], None, "error").to_lists()
+    [['kite', 'owl'], ['kite']]
+    """
+    known = None if classes is None else _class_array(list(classes))
+    return _handle_empty(_union(cells, labels, known), empty)
+
+
 def _from_other(y: Any, known: npt.NDArray[Any] | None, kind: str, separator: str) -> CandidateSets:
     y = y if kind in ("mask", "annotators") else _one_column(y, kind)
     found = kind if kind != "auto" else _guess(y)
@@ -104,9 +117,9 @@ def _from_other(y: Any, known: npt.NDArray[Any] | None, kind: str, separator: st
     if found == "labels":
         return _from_labels(y, known)
     if found == "strings":
-        return _from_rows(_string_rows(y, separator, suspect=known is None), known)
+        return _from_strings(y, known, separator)
     if found == "annotators":
-        return _from_rows(_vote_rows(y, separator, suspect=known is None), known)
+        return _from_votes(y, known, separator)
     rows = [read_cell(row, separator, f"y[{index}]") for index, row in enumerate(y)]
     if kind == "auto":
         _suspect_mask(rows)
@@ -127,25 +140,28 @@ def _one_column(y: Any, kind: str) -> Any:
     )
 
 
-def _string_rows(y: Any, separator: str, suspect: bool) -> list[list[Any]]:
-    for row, text in enumerate(y):
-        if not isinstance(text, str) and not is_missing(text):
+def _from_strings(y: Any, known: npt.NDArray[Any] | None, separator: str) -> CandidateSets:
+    cells = different_cells(np.fromiter(y, dtype=object, count=len(y))[:, None])
+    for text, row in cells:
+        if not isinstance(text, str):
             raise InputError(
                 f"y[{row}]={text!r} is not a string, while others are: mixed types. Make all of "
                 "them strings, or give lists of labels."
             )
-    rows = [read_cell(text, separator, f"y[{row}]") for row, text in enumerate(y)]
-    if suspect:
-        suspect_separator(rows, separator)
-    return rows if all(isinstance(v, str) for v in chain.from_iterable(rows)) else alike(rows)
+    labels = [read_cell(text, separator, f"y[{row}]") for text, row in cells]
+    if known is None:
+        suspect_separator(labels, separator)
+    texts = all(isinstance(label, str) for label in chain.from_iterable(labels))
+    return _union(cells, labels if texts else alike(labels), known)
 
 
-def _vote_rows(y: Any, separator: str, suspect: bool) -> list[list[Any]]:
+def _from_votes(y: Any, known: npt.NDArray[Any] | None, separator: str) -> CandidateSets:
     table = y.to_numpy(dtype=object) if isinstance(y, pd.DataFrame) else _object_table(y)
-    votes = [read_cells(row, separator, f"y[{index}]") for index, row in enumerate(table.tolist())]
-    if suspect:
-        suspect_separator(list(chain.from_iterable(votes)), separator)
-    return [[whole(label) for label in chain.from_iterable(cells)] for cells in votes]
+    cells = different_cells(table)
+    labels = [read_cell(cell, separator, f"y[{row}]") for cell, row in cells]
+    if known is None:
+        suspect_separator(labels, separator)
+    return _union(cells, [list(map(whole, found)) for found in labels], known)
 
 
 def _suspect_mask(rows: list[list[Any]]) -> None:
@@ -243,10 +259,8 @@ def _from_labels(y: Any, known: npt.NDArray[Any] | None) -> CandidateSets:
                 "strings, whole numbers or other names of classes."
             )
     if values.dtype.kind == "O":
-        rows = [
-            read_cell([] if is_missing(v) else [v], where=f"y[{i}]") for i, v in enumerate(values)
-        ]
-        return _from_rows(rows, known)
+        cells = different_cells(values[:, None])
+        return _union(cells, [read_cell([v], where=f"y[{row}]") for v, row in cells], known)
     classes = np.unique(values) if known is None else known
     codes = _encode(values.tolist(), classes)
     members = sp.csr_array(
@@ -257,12 +271,25 @@ def _from_labels(y: Any, known: npt.NDArray[Any] | None) -> CandidateSets:
 
 
 def _from_rows(rows: list[list[Any]], known: npt.NDArray[Any] | None) -> CandidateSets:
-    flat = list(chain.from_iterable(rows))
+    members, classes = _members(rows, np.arange(len(rows)), known)
+    return CandidateSets(members.toarray(), classes)
+
+
+def _union(cells: Cells, labels: list[list[Any]], known: npt.NDArray[Any] | None) -> CandidateSets:
+    """For each row the labels of its cells, given those of each different cell."""
+    members, classes = _members(labels, cells.first, known)
+    return CandidateSets((cells.of_rows @ members).toarray(), classes)
+
+
+def _members(
+    labels: list[list[Any]], rows: npt.NDArray[np.int64], known: npt.NDArray[Any] | None
+) -> tuple[sp.csr_array, npt.NDArray[Any]]:
+    """Lists of labels as a sparse mask, and the classes; `rows` are for messages."""
+    flat, sizes = list(chain.from_iterable(labels)), [len(found) for found in labels]
     classes = _class_array(_ordered(set(flat)), check=False) if known is None else known
-    row_of = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
-    mask: Mask = np.zeros((len(rows), len(classes)), dtype=bool)
-    mask[row_of, _encode(flat, classes, row_of)] = True
-    return CandidateSets(mask, classes)
+    columns = _encode(flat, classes, np.repeat(rows, sizes))
+    parts = np.ones(len(flat), dtype=bool), columns, np.cumsum([0, *sizes])
+    return sp.csr_array(parts, shape=(len(labels), len(classes))), classes
 
 
 def _encode(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from itertools import chain
 from typing import Any, Literal, TypedDict, get_args
 
 import numpy as np
@@ -12,13 +11,16 @@ import pandas as pd
 
 from amongst.candidates import CandidateSets, as_candidates
 from amongst.candidates.cells import (
+    Cells,
     alike,
-    read_cells,
+    different_cells,
+    read_cell,
     suspect_separator,
     whole,
     whole_numbers,
     zeros_and_ones,
 )
+from amongst.candidates.convert import from_cells
 from amongst.checks import check_choice
 from amongst.errors import InputError
 
@@ -71,8 +73,9 @@ def candidate_column(
     try:
         if kind == "mask" or (kind == "auto" and _looks_like_mask(frame)):
             return as_candidates(frame, classes, kind="mask", empty=empty)
-        rows = _rows(frame, separator, kind, suspect=classes is None)
-        return as_candidates(rows, classes, kind="sets", empty=empty)
+        cells = different_cells(frame.to_numpy(dtype=object))
+        labels = _labels(cells, separator, kind, frame.shape[1] > 1, suspect=classes is None)
+        return from_cells(cells, labels, classes, empty)
     except InputError as error:
         raise InputError(f"candidates (column {where}): {error}") from error
 
@@ -119,16 +122,17 @@ def _looks_like_mask(frame: pd.DataFrame) -> bool:
     return frame.shape[1] > 1 and zeros_and_ones(frame) is not None
 
 
-def _rows(frame: pd.DataFrame, separator: str, kind: str, suspect: bool) -> list[list[Any]]:
-    """The labels of each row: the union over its cells."""
-    table = frame.to_numpy(dtype=object).tolist()
-    if kind == "labels":
-        table = [[_as_one(cell) for cell in row] for row in table]
-    cells = [read_cells(row, separator, f"row {index}") for index, row in enumerate(table)]
-    if suspect and kind != "labels":
-        suspect_separator(list(chain.from_iterable(cells)), separator)
-    rows = [list(chain.from_iterable(row)) for row in cells]
-    return alike(rows if frame.shape[1] == 1 else [list(map(whole, row)) for row in rows])
+def _labels(
+    cells: Cells, separator: str, kind: str, several: bool, suspect: bool
+) -> list[list[Any]]:
+    """The labels of each different cell."""
+    alone = kind == "labels"
+    labels = [
+        read_cell(_as_one(cell) if alone else cell, separator, f"row {row}") for cell, row in cells
+    ]
+    if suspect and not alone:
+        suspect_separator(labels, separator)
+    return alike([list(map(whole, found)) for found in labels] if several else labels)
 
 
 def _as_one(cell: Any) -> Any:
