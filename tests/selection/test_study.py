@@ -131,6 +131,34 @@ def test_a_poor_trial_is_pruned_by_the_candidate_criterion(engine: str, sqlite: 
     assert result.best_params["lr"] > 1e-9
 
 
+@pytest.mark.parametrize("ends", [(1e-9, 1e-9), (1e-9, 1e30)])
+def test_a_batch_of_which_nobody_is_left_ends_early(
+    ends: tuple[float, float], sqlite: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from amongst.selection import study as module
+
+    good, shared = (0.1, 0.11, 0.12, 0.13, 0.14), {"optimizer": "sgd", "psi": "exponential"}
+    space = {"lr": [*good, 1e-9, 1e30]} | {name: [v] for name, v in shared.items()}
+    options: dict[str, Any] = {"epochs": 8, "batch": 5, "engine": "population"}
+    search(sqlite, space, **options | {"trials": 1, "prune": False})
+    for lr in (*good, *ends):
+        study_at(sqlite).enqueue_trial({"lr": lr} | shared)
+    search(sqlite, space, trials=6, **options)
+    epochs, real = set[int](), module._Reporter.__call__
+
+    def heard(self: Any, i: int, epoch: int, values: Any) -> bool:
+        epochs.add(epoch)
+        return real(self, i, epoch, values)
+
+    monkeypatch.setattr(module._Reporter, "__call__", heard)
+    result = search(sqlite, space, trials=8, **options)
+    assert max(epochs) < 8
+    last = study_at(sqlite).trials[-2:]
+    assert [trial.params["lr"] for trial in last] == list(ends)
+    assert all(trial.state == States.PRUNED for trial in last)
+    assert result.table["state"].tolist()[-1] == ("diverged" if 1e30 in ends else "pruned")
+
+
 def test_a_trial_that_diverges_counts_and_is_never_the_best(sqlite: str) -> None:
     space = {"lr": [1e30, 0.1], "optimizer": ["sgd"], "psi": ["exponential"]}
     search(sqlite, space, trials=1)

@@ -132,29 +132,35 @@ def _run_batch(
         reporter = _Reporter(study, trials, options.criterion, _interval(task))
         outcomes = evaluate(task, [dict(trial.params) for trial in trials], reporter)
         for i, (trial, outcome) in enumerate(zip(trials, outcomes, strict=True)):
-            if i not in reporter.pruned:
+            if i not in reporter.over:
                 _tell(study, trial, outcome, options.criterion)
 
 
 class _Reporter:
-    """Hands each epoch's criterion to Optuna, and says which trials it would end."""
+    """Hands each epoch's criterion to Optuna, and says which trials are over: pruned, or diverged,
+    so that a population stops with the last of them."""
 
     def __init__(self, study: Any, trials: Sequence[Any], criterion: str, interval: int) -> None:
         self.study, self.trials, self.criterion = study, trials, criterion
-        self.interval, self.pruned = interval, set[int]()
+        self.interval, self.over = interval, set[int]()
 
     def __call__(self, i: int, epoch: int, values: Mapping[str, float]) -> bool:
-        if i in self.pruned:
+        if i not in self.over and self._ends(self.trials[i], epoch, values):
+            self.study.tell(self.trials[i], state=import_optuna().trial.TrialState.PRUNED)
+            self.over.add(i)
+        return i in self.over
+
+    def _ends(self, trial: Any, epoch: int, values: Mapping[str, float]) -> bool:
+        if all(map(math.isnan, values.values())):  # which is how a population says it
+            trial.set_user_attr("diverged", epoch)
             return True
         value = values[self.criterion]
         if epoch % self.interval or not math.isfinite(value):
             return False
-        self.trials[i].report(value, epoch)
-        if not self.trials[i].should_prune():
+        trial.report(value, epoch)
+        if not trial.should_prune():
             return False
-        _note(self.trials[i], values, {})
-        self.study.tell(self.trials[i], state=import_optuna().trial.TrialState.PRUNED)
-        self.pruned.add(i)
+        _note(trial, values, {})
         return True
 
 
