@@ -117,6 +117,21 @@ def test_no_two_lines_look_alike() -> None:
     assert len(set(drawn)) == 20
 
 
+@pytest.mark.parametrize("n", [2, 6, 14])
+def test_the_legend_lies_inside_the_picture(n: int, tmp_path: Path) -> None:
+    images = pytest.importorskip("matplotlib.image")
+    two = (1.0, 2.0)
+    names = [f"LW-Cross entropy, Linear {i}" for i in range(n)]
+    lines = tuple(Series(name, two, two, two, two) for name in names)
+    figure = Figure("t", "x", "test accuracy, %", (Panel("Lost", lines),))
+    picture = images.imread(draw(figure, tmp_path / "wide.png"))
+    border = [picture[0], picture[-1], picture[:, 0], picture[:, -1]]
+    assert all((side == 1).all() for side in border)
+    rows = (picture[:, :, :3] < 1).any(2).sum(1)
+    frame = np.flatnonzero(rows > 0.7 * picture.shape[1])  # top and bottom of the panel
+    assert frame.max() - frame.min() > 200
+
+
 def test_dollar_signs_are_not_mathematics(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     line = Series("$a_{", (1.0, 2.0), (1.0, 2.0), (1.0, 2.0), (1.0, 2.0))

@@ -114,7 +114,8 @@ def curve_figure(records: Iterable[Record], table: Table, curve: str = "accuracy
     if not panels:
         known = sorted({name for record in by_key.values() for name in record.curves})
         raise InputError(f"no record has the curve {curve!r}; there are: {', '.join(known)}.")
-    ylabel = f"{curve.replace('_', ' ')}{', %' if curve.startswith(_PERCENT) else ''}"
+    words = "test accuracy" if curve == "accuracy_test" else curve.replace("_", " ")
+    ylabel = f"{words}{', %' if curve.startswith(_PERCENT) else ''}"
     drawn = tuple(Panel(title, tuple(series)) for title, series in panels.items())
     return Figure(f"{table.plan.title}: learning curves", "epoch", ylabel, drawn)
 
@@ -269,22 +270,33 @@ def _settled(panel: Panel) -> tuple[float, float]:
     return low - pad, high + pad
 
 
-LEGEND_INCHES = 1.9
-"""Room for one entry of the legend."""
+LEGEND_INCHES, LEGEND_ROOM = 1.9, 0.8
+"""Least width of an entry of the legend, and height that it may take from the panels."""
 
 
 def _legend(sheet: Any, axes: Any, figure: Figure) -> None:
+    """Below the panels, in as many columns as fit; a high one makes the sheet higher."""
     if len(_styles(figure)) < 2:
         return
     found = {
-        label: handle
+        _literal(label): handle
         for axis in axes
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)
     }
-    names = [_literal(name) for name in found]
-    wide = max(1, int(sheet.get_figwidth() / LEGEND_INCHES))
-    columns = min(len(found), wide)
-    sheet.legend(list(found.values()), names, loc="outside lower center", ncols=columns)
+    columns = min(len(found), max(1, int(sheet.get_figwidth() / LEGEND_INCHES)))
+    box = _placed(sheet, found, columns)
+    sheet.set_figheight(sheet.get_figheight() + max(0.0, box.height / sheet.dpi - LEGEND_ROOM))
+
+
+def _placed(sheet: Any, found: Mapping[str, Any], columns: int) -> Any:
+    """Put the legend on the sheet, with fewer columns where these are too wide; its extent."""
+    place = {"loc": "outside lower center", "ncols": columns}
+    legend = sheet.legend(list(found.values()), list(found), **place)
+    box = legend.get_window_extent()
+    if box.width <= sheet.bbox.width or columns == 1:
+        return box
+    legend.remove()
+    return _placed(sheet, found, columns - 1)
 
 
 def _literal(text: str) -> str:
