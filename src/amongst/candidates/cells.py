@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 import scipy.sparse as sp
 
+from amongst.candidates.labels import plain, plain_labels
 from amongst.errors import AmongstWarning, InputError
 
 __all__ = [
@@ -118,7 +119,7 @@ def is_missing(value: Any) -> bool:
     """
     if value is None or value is pd.NA or value is pd.NaT:
         return True
-    return isinstance(value, float | np.floating) and bool(value != value)
+    return isinstance(value, float | np.floating | np.datetime64) and bool(value != value)
 
 
 def reads_back(labels: list[str], separator: str) -> bool:
@@ -166,7 +167,7 @@ def whole_numbers(values: Sequence[Any]) -> list[Any]:
     """
     if values and all(isinstance(v, str) and WHOLE.fullmatch(v) for v in values):
         return [int(v.partition(".")[0]) for v in values]
-    return [v.item() if isinstance(v, np.generic) else v for v in values]
+    return [plain(v) for v in values]
 
 
 def alike(rows: list[list[Any]]) -> list[list[Any]]:
@@ -209,7 +210,7 @@ def check_separator(separator: object) -> str:
 
 def _items(cell: Any, separator: str, where: str) -> list[Any]:
     if isinstance(cell, np.ndarray):
-        return list(cell.tolist())
+        return plain_labels(cell)
     if isinstance(cell, COLLECTIONS):
         return list(cell)
     return _list_of(cell.strip(), separator, where) if isinstance(cell, str) else [cell]
@@ -242,7 +243,7 @@ def _label(item: Any, where: str) -> Any:
             "alone: [list(row) for row in y]."
         )
     if _is_hashable(item) and not is_missing(item):
-        return item
+        return plain(item)
     raise InputError(
         f"{where} contains {item!r}, which cannot be a label; labels are strings, numbers or "
         "other hashable values."

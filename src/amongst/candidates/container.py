@@ -14,6 +14,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from amongst.candidates.cells import check_separator, reads_back
+from amongst.candidates.labels import plain_labels
 from amongst.errors import InputError
 
 __all__ = ["DENSE_LIMIT_BYTES", "CandidateSets"]
@@ -149,7 +150,7 @@ class CandidateSets:
         array([ 1, -1])
         """
         column = {label: code for code, label in enumerate(self.classes.tolist())}
-        found = [column.get(label, -1) for label in np.asarray(labels).tolist()]
+        found = [column.get(label, -1) for label in plain_labels(labels)]
         if len(found) != len(self):
             raise InputError(f"labels has {len(found)} entries, but there are {len(self)} rows.")
         return np.array(found, dtype=np.int64)

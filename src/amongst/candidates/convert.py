@@ -24,6 +24,7 @@ from amongst.candidates.cells import (
     zeros_and_ones,
 )
 from amongst.candidates.container import CandidateSets
+from amongst.candidates.labels import class_array, microseconds, plain_labels
 from amongst.checks import check_choice
 from amongst.errors import AmongstWarning, InputError
 
@@ -57,7 +58,7 @@ def as_candidates(
           (``"annotators"``); a single column is read as the 1-d array that it holds;
         * `CandidateSets`, which pass through.
     classes : the K class labels in the order of the columns; found in `y` if None
-        (sorted where they can be).
+        (sorted where they can be). A date of NumPy or pandas is the same label as Python's.
     kind : which of these `y` is; ``"auto"`` looks at it. A 2-d array of zeros and ones is read as
         a mask: say ``kind="annotators"`` if the numbers are labels.
     separator : between the labels of a string.
@@ -83,7 +84,7 @@ def as_candidates(
     check_choice("kind", kind, get_args(Kind))
     check_choice("empty", empty, get_args(Empty))
     check_separator(separator)
-    known = None if classes is None else _class_array(list(classes))
+    known = None if classes is None else _distinct(list(classes))
     if isinstance(y, CandidateSets):
         sets = y if known is None else _realign(y, known)
     elif sp.issparse(y):
@@ -102,7 +103,7 @@ def from_cells(
     >>> from_cells(cells, [["owl"], ["kite"]], None, "error").to_lists()
     [['kite', 'owl'], ['kite']]
     """
-    known = None if classes is None else _class_array(list(classes))
+    known = None if classes is None else _distinct(list(classes))
     return _handle_empty(_union(cells, labels, known), empty)
 
 
@@ -112,7 +113,7 @@ def _from_other(y: Any, known: npt.NDArray[Any] | None, kind: str, separator: st
     if found == "mask":
         columns = y.columns.tolist() if isinstance(y, pd.DataFrame) else None
         if known is None and columns is not None:
-            known = _class_array(columns)
+            known = _distinct(columns)
         return _from_mask(np.asarray(y), known)
     if found == "labels":
         return _from_labels(y, known)
@@ -146,7 +147,7 @@ def _from_strings(y: Any, known: npt.NDArray[Any] | None, separator: str) -> Can
         if not isinstance(text, str):
             raise InputError(
                 f"y[{row}]={text!r} is not a string, while others are: mixed types. Make all of "
-                "them strings, or give lists of labels."
+                "them strings."
             )
     labels = [read_cell(text, separator, f"y[{row}]") for text, row in cells]
     if known is None:
@@ -156,6 +157,8 @@ def _from_strings(y: Any, known: npt.NDArray[Any] | None, separator: str) -> Can
 
 
 def _from_votes(y: Any, known: npt.NDArray[Any] | None, separator: str) -> CandidateSets:
+    if isinstance(y, np.ndarray):
+        y = microseconds(y)
     table = y.to_numpy(dtype=object) if isinstance(y, pd.DataFrame) else _object_table(y)
     cells = different_cells(table)
     labels = [read_cell(cell, separator, f"y[{row}]") for cell, row in cells]
@@ -247,6 +250,8 @@ def _numbers(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def _from_labels(y: Any, known: npt.NDArray[Any] | None) -> CandidateSets:
     values = np.asarray(y).reshape(-1) if not isinstance(y, pd.Series) else y.to_numpy()
+    if values.dtype.kind in "mM":
+        values = np.fromiter(plain_labels(values), dtype=object, count=len(values))
     if values.dtype.kind == "f":
         if not np.isfinite(values).all():
             row = int(np.flatnonzero(~np.isfinite(values))[0])
@@ -286,7 +291,7 @@ def _members(
 ) -> tuple[sp.csr_array, npt.NDArray[Any]]:
     """Lists of labels as a sparse mask, and the classes; `rows` are for messages."""
     flat, sizes = list(chain.from_iterable(labels)), [len(found) for found in labels]
-    classes = _class_array(_ordered(set(flat)), check=False) if known is None else known
+    classes = class_array(_ordered(set(flat))) if known is None else known
     columns = _encode(flat, classes, np.repeat(rows, sizes))
     parts = np.ones(len(flat), dtype=bool), columns, np.cumsum([0, *sizes])
     return sp.csr_array(parts, shape=(len(labels), len(classes))), classes
@@ -309,17 +314,13 @@ def _encode(
     )
 
 
-def _class_array(labels: list[Any], check: bool = True) -> npt.NDArray[Any]:
-    labels = [label.item() if isinstance(label, np.generic) else label for label in labels]
-    if check and len(set(labels)) != len(labels):
-        twice = next(label for label in labels if labels.count(label) > 1)
+def _distinct(labels: list[Any]) -> npt.NDArray[Any]:
+    known = class_array(labels)
+    names = known.tolist()
+    if len(set(names)) != len(names):
+        twice = next(label for label in names if names.count(label) > 1)
         raise InputError(f"classes names {twice!r} more than once; class names must be distinct.")
-    kinds = {type(label) for label in labels}
-    if kinds in ({int}, {float}, {bool}, {str}):
-        return np.array(labels)
-    array = np.empty(len(labels), dtype=object)
-    array[:] = labels
-    return array
+    return known
 
 
 def _ordered(labels: set[Any]) -> list[Any]:

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from amongst.archive import Arrays
 from amongst.candidates import CandidateSets, as_candidates
 from amongst.errors import InputError
+from amongst.estimators.labels import check_labels, check_same_kind
 
 __all__ = ["KeptInterrupt", "PartialLabelClassifier", "restricted_proba"]
 
@@ -55,7 +56,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         ----------
         X : shape (n, d), or (n, channels, height, width) for images; numbers without NaN.
         y : the candidate labels of each row, in any form `as_candidates` takes; ordinary labels
-            are sets of one.
+            are sets of one. All are strings, or whole numbers (bools too), or dates, or datetimes.
         """
         with self._as_it_was_if_it_fails():
             X = self._validate_X(X, reset=True)
@@ -102,6 +103,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         )
         if len(sets) != len(predicted):
             raise InputError(f"X has {len(predicted)} rows, but y has {len(sets)}.")
+        check_same_kind(sets.classes, self.classes_)
         return float(sets.contains(predicted).mean())
 
     def _is_mask(self, y: Any) -> bool:
@@ -204,6 +206,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             raise InputError(
                 f"X has {n} rows, but y has {len(sets)} candidate sets; they must agree."
             )
+        check_labels(sets.classes)
         if sets.n_classes < 2:
             raise InputError(
                 f"y has one class only ({sets.classes.tolist()[0]!r}); a classifier needs at least two. "

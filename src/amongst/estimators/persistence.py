@@ -7,16 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from amongst.archive import read_archive, write_archive
 from amongst.errors import FileFormatError, InputError
 from amongst.estimators.base import PartialLabelClassifier
+from amongst.estimators.labels import labels_from_json, labels_to_json
 
 __all__ = ["load", "save"]
-
-_KINDS = {"i": "int", "u": "int", "f": "float", "b": "bool", "U": "str"}
 
 
 def save(
@@ -40,7 +38,7 @@ def save(
         "kind": "estimator",
         "estimator": name,
         "params": {name: _plain(name, value) for name, value in params.items()},
-        "classes": _classes_to_json(estimator.classes_),
+        "classes": labels_to_json(estimator.classes_),
         "n_features_in": int(estimator.n_features_in_),
         "feature_names_in": _names(estimator),
         "state": facts,
@@ -79,7 +77,7 @@ def load(path: str | os.PathLike[str], **params: Any) -> PartialLabelClassifier:
     estimator: PartialLabelClassifier = ESTIMATORS[facts["estimator"]](
         **_params(facts["params"], params)
     )
-    estimator.classes_ = _classes_from_json(facts["classes"])
+    estimator.classes_ = labels_from_json(facts["classes"])
     estimator.n_features_in_ = facts["n_features_in"]
     if facts["feature_names_in"] is not None:
         estimator.feature_names_in_ = np.array(facts["feature_names_in"], dtype=object)
@@ -121,22 +119,3 @@ def _unplain(value: Any) -> Any:
 def _names(estimator: PartialLabelClassifier) -> list[str] | None:
     names = getattr(estimator, "feature_names_in_", None)
     return None if names is None else [str(name) for name in names]
-
-
-def _classes_to_json(classes: npt.NDArray[Any]) -> dict[str, Any]:
-    labels = classes.tolist()
-    plain = all(isinstance(label, str | int | float | bool) for label in labels)
-    if not plain:
-        odd = next(label for label in labels if not isinstance(label, str | int | float | bool))
-        raise InputError(
-            f"the class {odd!r} cannot be saved without pickle; use strings or numbers as labels."
-        )
-    return {"labels": labels, "dtype": _KINDS.get(classes.dtype.kind, "object")}
-
-
-def _classes_from_json(saved: dict[str, Any]) -> npt.NDArray[Any]:
-    if saved["dtype"] == "object":
-        classes = np.empty(len(saved["labels"]), dtype=object)
-        classes[:] = saved["labels"]
-        return classes
-    return np.array(saved["labels"])

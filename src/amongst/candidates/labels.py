@@ -1,0 +1,99 @@
+"""One label, as Python has it: what NumPy and pandas wrap is unwrapped once, at the door."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import date, datetime
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from amongst.errors import InputError
+
+__all__ = ["class_array", "label_kinds", "microseconds", "plain", "plain_labels"]
+
+KINDS: tuple[tuple[str, Any], ...] = (
+    ("string", str),
+    ("number", int | float),
+    ("datetime", datetime),
+    ("date", date),
+)
+
+
+def plain(label: Any) -> Any:
+    """A label without its wrapping; equal dates of Python, NumPy and pandas become one label.
+
+    >>> plain(np.int64(3)), plain(np.datetime64("2024-05-01"))
+    (3, datetime.date(2024, 5, 1))
+    >>> plain(np.datetime64("2024-05-01T12", "ns")) == plain(pd.Timestamp("2024-05-01 12:00"))
+    True
+    """
+    if isinstance(label, pd.Timestamp):
+        _check_exact(label.nanosecond == 0, label)
+        return label.to_pydatetime()
+    return microseconds(np.asarray(label)).item() if isinstance(label, np.generic) else label
+
+
+def plain_labels(labels: npt.ArrayLike) -> list[Any]:
+    """The labels of an array, each of them plain.
+
+    >>> plain_labels(np.array(["2024-05-01"], dtype="datetime64[ns]"))
+    [datetime.datetime(2024, 5, 1, 0, 0)]
+    """
+    array = np.asarray(labels)
+    if array.dtype == object:
+        return [plain(label) for label in array.tolist()]
+    found: list[Any] = microseconds(array).tolist()
+    return found
+
+
+def microseconds(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Times in nanoseconds, which Python has no type for, in microseconds; all else as it is.
+
+    >>> microseconds(np.array(["2024-05-01"], dtype="datetime64[ns]")).dtype
+    dtype('<M8[us]')
+    """
+    if array.dtype.kind not in "mM" or np.datetime_data(array.dtype)[0] not in ("ns", "ps"):
+        return array
+    coarse = array.astype(f"{array.dtype.kind}8[us]")
+    lost = (coarse != array) & ~np.isnat(array)
+    _check_exact(not lost.any(), array[lost][:1])
+    return coarse
+
+
+def class_array(labels: Iterable[Any]) -> npt.NDArray[Any]:
+    """Labels as an array: of their own type where they have one that NumPy has, else of objects.
+
+    >>> class_array([np.int64(3), 5]), class_array([date(2024, 5, 1)])
+    (array([3, 5]), array([datetime.date(2024, 5, 1)], dtype=object))
+    """
+    found = [plain(label) for label in labels]
+    kinds = {type(label) for label in found}
+    if kinds in ({int}, {float}, {bool}, {str}):
+        return np.array(found)
+    if kinds == {datetime} and all(label.tzinfo is None for label in found):
+        return np.array(found, dtype="datetime64[us]")
+    return np.fromiter(found, dtype=object, count=len(found))
+
+
+def label_kinds(labels: Iterable[Any]) -> dict[str, Any]:
+    """The kinds of plain labels, each with the first label of it.
+
+    >>> label_kinds(["owl", 1, 2.0, True, ("a", 1)])
+    {'string': 'owl', 'number': 1, 'tuple': ('a', 1)}
+    """
+    found: dict[str, Any] = {}
+    for label in labels:
+        names = (name for name, kind in KINDS if isinstance(label, kind))
+        found.setdefault(next(names, type(label).__name__), label)
+    return found
+
+
+def _check_exact(exact: bool, label: Any) -> None:
+    if not exact:
+        raise InputError(
+            f"y contains {label!r}, but a time can be a label to the microsecond only. Round it, or "
+            "make it a string."
+        )

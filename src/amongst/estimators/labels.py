@@ -1,0 +1,83 @@
+"""Which labels an estimator takes: one rule for fit, score and the saved form."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from typing import Any
+
+import numpy.typing as npt
+
+from amongst.candidates.labels import class_array, label_kinds
+from amongst.errors import InputError
+
+__all__ = ["check_labels", "check_same_kind", "labels_from_json", "labels_to_json"]
+
+Labels = npt.NDArray[Any]
+
+TAKEN = ("string", "number", "date", "datetime")
+READERS: dict[str, Any] = {"date": date.fromisoformat, "datetime": datetime.fromisoformat}
+
+
+def check_labels(classes: Labels) -> None:
+    """An error unless all labels are strings, or whole numbers, or dates, or datetimes.
+
+    >>> check_labels(class_array(["a", 1]))
+    Traceback (most recent call last):
+    amongst.errors.InputError: y mixes labels of different types, such as 'a' (string) and 1 (number). Give all of them one type: make them strings.
+    """
+    kinds = label_kinds(classes.tolist())
+    shown = " and ".join(f"{label!r} ({kind})" for kind, label in list(kinds.items())[:2])
+    if len(kinds) > 1:
+        raise InputError(
+            f"y mixes labels of different types, such as {shown}. Give all of them one type: make "
+            "them strings."
+        )
+    if not set(kinds) <= set(TAKEN):
+        raise InputError(
+            f"y holds labels such as {shown}; a classifier takes strings, whole numbers, bools, "
+            "dates or datetimes. Make them strings."
+        )
+    fractions = [v for v in classes.tolist() if isinstance(v, float) and not v.is_integer()]
+    if fractions:
+        raise InputError(
+            f"Unknown label type: y holds {fractions[0]}, a continuous number; labels are strings, "
+            "whole numbers or dates. Make them strings."
+        )
+
+
+def check_same_kind(given: Labels, classes: Labels) -> None:
+    """An error where labels can be none of the classes, because their type is another.
+
+    >>> check_same_kind(class_array(["1"]), class_array([1, 2]))
+    Traceback (most recent call last):
+    amongst.errors.InputError: y holds labels such as '1' (string), but the classes are such as 1 (number). Give labels of the type that fit had.
+    """
+    known = label_kinds(classes.tolist())
+    for kind, label in label_kinds(given.tolist()).items():
+        if kind not in known:
+            own, example = next(iter(known.items()))
+            raise InputError(
+                f"y holds labels such as {label!r} ({kind}), but the classes are such as "
+                f"{example!r} ({own}). Give labels of the type that fit had."
+            )
+
+
+def labels_to_json(classes: Labels) -> dict[str, Any]:
+    """Labels that `check_labels` takes, as JSON can hold them.
+
+    >>> labels_to_json(class_array([date(2024, 5, 1)]))
+    {'labels': ['2024-05-01'], 'dtype': 'date'}
+    """
+    labels, (kind,) = classes.tolist(), label_kinds(classes.tolist())
+    written = [label.isoformat() for label in labels] if kind in READERS else labels
+    return {"labels": written, "dtype": kind}
+
+
+def labels_from_json(saved: dict[str, Any]) -> Labels:
+    """The inverse of `labels_to_json`.
+
+    >>> labels_from_json({"labels": ["2024-05-01"], "dtype": "date"}).tolist()
+    [datetime.date(2024, 5, 1)]
+    """
+    read = READERS.get(saved["dtype"])
+    return class_array(saved["labels"] if read is None else list(map(read, saved["labels"])))

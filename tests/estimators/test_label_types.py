@@ -1,0 +1,106 @@
+"""A label that `fit` takes works everywhere after it; one that would not is refused by `fit`."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from amongst import LWClassifier, PLKNNClassifier, as_candidates, load
+from amongst.errors import InputError
+from amongst.selection import PartialLabelSearchCV
+
+DAYS = [datetime.date(2024, 5, day) for day in (1, 2, 3)]
+HOURS = [datetime.datetime(2024, 5, 1, hour) for hour in (9, 12, 15)]
+TAKEN: dict[str, list[Any]] = {
+    "strings": ["ant", "bee", "cow"],
+    "numbers": [0, 1.0, np.int8(2)],
+    "bools": [True, False, True],
+    "dates": DAYS,
+    "NumPy's dates": list(np.array(DAYS, dtype="datetime64[D]")),
+    "datetimes": HOURS,
+    "NumPy's times": list(np.array(HOURS, dtype="datetime64[ns]")),
+    "pandas' times": [pd.Timestamp(hour) for hour in HOURS],
+    "times of a zone": [pd.Timestamp(hour, tz="Europe/Berlin") for hour in HOURS],
+}
+FORMS: dict[str, Any] = {
+    "sets": lambda sets: sets,
+    "frame": lambda sets: pd.DataFrame([[*s, None][:2] for s in sets], columns=["p", "q"]),
+    "list": lambda sets: [s[0] for s in sets],
+    "array": lambda sets: np.array([s[0] for s in sets]),
+    "objects": lambda sets: np.array([*(s[0] for s in sets), None], dtype=object)[:-1],
+    "series": lambda sets: pd.Series([s[0] for s in sets]),
+}
+REFUSED: dict[str, tuple[list[Any], str]] = {
+    "mixed": (["a", 1, 2], r"y mixes labels .*1 \(number\) and 'a' \(string\).*make them strings"),
+    "dates and times": ([DAYS[0], *HOURS[1:]], r"y mixes labels .*\(date\) and .*\(datetime\)"),
+    "tuples": ([(0, 1), (1, 2), (0, 2)], r"y holds labels such as \(0, 1\) \(tuple\)"),
+    "bytes": ([b"a", b"b", b"c"], r"y holds labels such as b'a' \(bytes\).*Make them strings"),
+    "fractions": ([0.5, 1.5, 2.5], "Unknown label type: y holds 0.5, a continuous number"),
+    "nanoseconds": ([pd.Timestamp(i) for i in (1, 2, 3)], "y contains Timestamp.*microsecond"),
+}
+
+
+def rows_of(labels: list[Any]) -> tuple[np.ndarray, list[list[Any]]]:
+    """Clusters whose label is known, or one of two."""
+    codes = np.arange(60) % 3
+    X = np.eye(3)[codes] * 3 + np.random.default_rng(0).normal(0, 0.1, (60, 3))
+    more = [[] if row % 2 else [labels[(z + 1) % 3]] for row, z in enumerate(codes)]
+    return X, [[labels[z], *other] for z, other in zip(codes, more, strict=True)]
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS.keys())
+@pytest.mark.parametrize("labels", TAKEN.values(), ids=TAKEN.keys())
+def test_what_fit_takes_works_everywhere(tmp_path: Path, labels: list[Any], form: Any) -> None:
+    X, sets = rows_of(labels)
+    y, truth = form(sets), FORMS["list"](sets)
+    if isinstance(y, pd.DataFrame | pd.Series):
+        truth = FORMS["series"](sets)
+    model = PLKNNClassifier(n_neighbors=5).fit(X, y)
+    assert model.score(X, y) == model.score(X, truth) == model.score(X, model.predict(X)) == 1
+    assert model.disambiguate(X, y)["confidence"].min() >= 0.5
+    again = model.disambiguate(X, [[label] for label in model.predict(X)])
+    assert (again["label"].to_numpy() == model.predict(X)).all()
+    model.save(tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    assert loaded.classes_.dtype == model.classes_.dtype
+    assert loaded.score(X, truth) == 1
+
+
+@pytest.mark.parametrize("labels", TAKEN.values(), ids=TAKEN.keys())
+def test_searches_take_what_fit_takes(labels: list[Any]) -> None:
+    X, sets = rows_of(labels)
+    model = LWClassifier(model="linear", epochs=5, random_state=0)
+    search = PartialLabelSearchCV(model, {"lr": [0.5]}, random_state=0).fit(X, sets)
+    assert search.score(X, sets) == 1
+    assert len(search.disambiguate(X, sets)) == len(X)
+
+
+@pytest.mark.parametrize(("labels", "words"), REFUSED.values(), ids=REFUSED.keys())
+def test_fit_refuses_the_others(labels: list[Any], words: str) -> None:
+    X, sets = rows_of(labels)
+    for model in (PLKNNClassifier(), PartialLabelSearchCV(PLKNNClassifier(), {"n_neighbors": [3]})):
+        with pytest.raises(InputError, match=words):
+            model.fit(X, sets)
+
+
+def test_a_score_of_labels_of_another_type_is_no_zero() -> None:
+    X, sets = rows_of([0, 1, 2])
+    model = PLKNNClassifier(n_neighbors=5).fit(X, sets)
+    with pytest.raises(
+        InputError, match=r"such as '0' \(string\), but the classes .* 0 \(number\)"
+    ):
+        model.score(X, [str(s[0]) for s in sets])
+
+
+def test_equal_dates_are_one_label() -> None:
+    noon = HOURS[1]
+    forms = [noon, pd.Timestamp(noon), np.datetime64(noon), np.datetime64(noon, "ns")]
+    assert as_candidates([[form] for form in forms]).classes.tolist() == [noon]
+    assert as_candidates([[noon]] * 4).contains(np.array(forms[2:] * 2, "M8[ns]")).all()
+    with pytest.raises(InputError, match=r"y\[1\] is an empty candidate set"):
+        as_candidates(np.array(["2024-05-01", "NaT"], dtype="datetime64[ns]"))
