@@ -159,20 +159,39 @@ def test_drawn_columns_have_enough_rows_on_board() -> None:
     assert (sides.min(0) == -1).all()
 
 
-def test_no_admissible_column_names_tau_and_what_to_lower() -> None:
-    rng = np.random.default_rng(0)
-    mask = rng.random((200, 30)) < 0.7
-    mask[:, 0] = True
-    with pytest.raises(InputError, match=r"tau=0.1 \(τ\) asks for 20 of 200 rows.*lower tau"):
-        PLECOCClassifier(random_state=0).fit(rng.normal(size=(200, 3)), as_candidates(mask))
-
-
 def test_lowering_tau_as_the_error_says_helps() -> None:
-    X, _, _ = problem(7)
-    sets = uniform(problem(7)[1], 0.8, classes=range(4), seed=0)
-    with pytest.raises(InputError, match=r"lower tau \(below 0"):
+    X, y, _ = problem(7)
+    sets = uniform(y, 0.8, classes=range(4), seed=0)
+    with pytest.raises(InputError, match=r"tau=0.9 \(τ\) asks for .*lower tau \(to ") as caught:
         PLECOCClassifier(tau=0.9, random_state=0).fit(X, sets)
-    assert PLECOCClassifier(tau=0.05, random_state=0).fit(X, sets).codes_.shape == (4, 20)
+    tau = float(str(caught.value).partition("lower tau (to ")[2].rstrip(")."))
+    assert 0 < tau < 0.9
+    assert PLECOCClassifier(tau=tau, random_state=0).fit(X, sets).codes_.shape == (4, 20)
+
+
+@pytest.mark.parametrize(
+    ("y", "columns"),
+    [
+        (["a|b", "b"], 0),
+        (["a|b", "b|c", "c|a"], 0),
+        ([f"a|{z}" for z in "abcd" * 50], 0),
+        (["a|b|c|d|e|f", "g|h|i|j|k"], 2),
+    ],
+    ids=["two rows", "every two share one", "one in all", "two large sets"],
+)
+def test_where_no_tau_helps_the_rows_are_named(y: list[str], columns: int) -> None:
+    X = np.arange(len(y), dtype=float)[:, None]
+    for tau in (0.1, 0.0):
+        with pytest.raises(InputError, match=rf"^y has too few rows \({len(y)}\)") as caught:
+            PLECOCClassifier(tau=tau, random_state=0).fit(X, y)
+        assert f"{columns} have rows on both sides" in str(caught.value)
+        assert "Give more rows, or smaller candidate sets." in str(caught.value)
+        assert "tau" not in str(caught.value)
+
+
+def test_two_rows_without_a_common_candidate_suffice() -> None:
+    model = PLECOCClassifier(random_state=0).fit([[0.0], [1.0]], ["a|b", "c|d"])
+    assert model.score([[0.0], [1.0]], ["a|b", "c|d"]) == 1
 
 
 def test_same_seed_same_codes() -> None:

@@ -42,6 +42,7 @@ PHRASES: Phrases = (
     (r"Pass as_candidates\(.*?\) if there are more", "Check the column and --separator"),
     (r"\by\[(\d+)\]", r"row \1"),
     (r"^y has one class", "the candidate labels have one class"),
+    (r"^y has too few rows", "there are too few rows"),
     (r"^y mixes labels of different", "the candidate labels have different"),
     (r"^y holds labels such as", "the candidate labels include"),
     (r"(every candidate set) in y\b", r"\1"),

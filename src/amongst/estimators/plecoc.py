@@ -164,26 +164,33 @@ def draw_codes(mask: Mask, length: int, tau: float, rng: np.random.Generator) ->
     (4, 6)
     """
     found: list[Codes] = []
-    most = 0
+    boards: list[int] = []
     for _ in range(DRAWS):
         codes = rng.integers(0, 2, size=(mask.shape[1], length), dtype=np.int8) * 2 - 1
         sides = on_board(mask, codes.astype(np.int8))
         boarded = np.abs(sides).sum(axis=0, dtype=np.int64)
         both = (sides > 0).any(axis=0) & (sides < 0).any(axis=0)
-        most = max(most, int((boarded * both).max()))
+        boards.extend(boarded[both].tolist())
         found.extend(codes.T[both & (boarded >= tau * len(mask))])
         if len(found) >= length:
             return np.ascontiguousarray(np.array(found[:length], dtype=np.int8).T)
-    raise InputError(_no_columns(len(found), length, tau, most, len(mask)))
+    raise InputError(_no_columns(boards, length, tau, len(mask)))
 
 
-def _no_columns(found: int, length: int, tau: float, most: int, n: int) -> str:
-    share = most / n
+def _no_columns(boards: list[int], length: int, tau: float, n: int) -> str:
+    """Why there are too few columns, given how many rows those with two sides have on board."""
+    if len(boards) < length:
+        return (
+            f"y has too few rows ({n}), or too large candidate sets, for PL-ECOC: of "
+            f"{DRAWS * length} code columns drawn, {len(boards)} have rows on both sides, which "
+            f"takes two rows without a common candidate, and {length} are wanted. Give more rows, "
+            "or smaller candidate sets."
+        )
+    enough = sorted(boards, reverse=True)[length - 1] / n
     return (
-        f"tau={tau:g} (τ) asks for {tau * n:.0f} of {n} rows on board of each code column; "
-        f"{found} of the {length} wanted columns were found in {DRAWS * length} draws, and the "
-        f"best had {most} rows. Candidate sets are too large for it: lower tau"
-        + (f" (below {share:.2g})." if most else ", though no column had rows on both sides.")
+        f"tau={tau:g} (τ) asks for {tau * n:.0f} of {n} rows on board of each code column, and "
+        f"fewer than {length} of the {DRAWS * length} columns drawn have them. Candidate sets are "
+        f"too large for it: lower tau (to {int(enough * 1000) / 1000:g})."
     )
 
 
