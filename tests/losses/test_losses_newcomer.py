@@ -279,9 +279,40 @@ def test_update_compiles_into_one_graph(module: Any) -> None:
 
 
 @every_module
-def test_vmap_without_checks(module: Any) -> None:
-    criterion, stacked = module(SETS, check=False), torch.stack((scores(), scores(1)))
-    together = torch.vmap(criterion, in_dims=(0, None))(stacked, ROWS)
-    alone = torch.stack([module(SETS)(g, ROWS) for g in stacked])
-    torch.testing.assert_close(together, alone)
-    assert torch.isnan(criterion(scores() * float("nan"), ROWS))
+def test_vmap_leaves_out_what_it_cannot_look_at(module: Any) -> None:
+    criterion, stacked = module(SETS), torch.stack((scores(), scores(1)))
+    alone = torch.stack([criterion(g, ROWS) for g in stacked])
+    together = torch.vmap(criterion, in_dims=(0, None))
+    torch.testing.assert_close(together(stacked, ROWS), alone)
+    rows = torch.stack((ROWS, ROWS.flip(0)))
+    turned = torch.vmap(criterion)(stacked, rows)
+    torch.testing.assert_close(turned[1], criterion(stacked[1], rows[1]))
+    with pytest.raises(InputError, match="scores has shape"):
+        together(stacked[..., :-1], ROWS)
+    with pytest.raises(InputError, match="index has dtype"):
+        together(stacked, ROWS.float())
+    with pytest.raises(DivergenceError):
+        criterion(scores() * float("nan"), ROWS)
+
+
+@every_module
+def test_gradients_of_a_population_by_torch_func(module: Any) -> None:
+    criterion, stacked = module(SETS), torch.stack((scores(), scores(1))).detach()
+    both = torch.vmap(torch.func.grad(criterion), in_dims=(0, None))(stacked, ROWS)
+    for g, gradient in zip(stacked, both, strict=True):
+        g.requires_grad_()
+        torch.testing.assert_close(gradient, torch.autograd.grad(criterion(g, ROWS), g)[0])
+
+
+@every_module
+def test_vmap_compiles_into_one_graph(module: Any) -> None:
+    torch.compiler.reset()
+    criterion, stacked = module(SETS), torch.stack((scores(), scores(1)))
+    together = torch.vmap(criterion, in_dims=(0, None))
+    compiled = torch.compile(together, fullgraph=True, backend="eager")
+    torch.testing.assert_close(compiled(stacked, ROWS), together(stacked, ROWS))
+
+
+@every_module
+def test_without_checks_nothing_is_looked_at(module: Any) -> None:
+    assert torch.isnan(module(SETS, check=False)(scores() * float("nan"), ROWS))

@@ -1,7 +1,8 @@
 """What a person hands to a loss module, made into tensors once; below, code sees only tensors.
 
 The checks that look at values (`in_range`, `check_scores`, `check_losses`) make the host wait for
-the device, so the pure functions and the methods do without them.
+the device, so the pure functions and the methods do without them; and there are no values to look at
+while a transform runs (`can_look`).
 """
 
 from __future__ import annotations
@@ -16,7 +17,15 @@ from torch import Tensor
 from amongst.checks import check_number
 from amongst.errors import DivergenceError, InputError
 
-__all__ = ["as_index", "as_scores", "check_factor", "check_losses", "check_scores", "in_range"]
+__all__ = [
+    "as_index",
+    "as_scores",
+    "can_look",
+    "check_factor",
+    "check_losses",
+    "check_scores",
+    "in_range",
+]
 
 REMEDY = "Lower the learning rate, or look for NaN in the inputs."
 
@@ -60,6 +69,16 @@ def as_index(given: Any, batch: int, n: int) -> Tensor:
             f"index has shape {tuple(index.shape)}, but scores has {batch} rows; {wanted}."
         )
     return index.to(torch.int64)
+
+
+def can_look() -> bool:
+    """Whether tensors have values here: not inside `torch.compile`, `torch.vmap` or `torch.func`.
+
+    >>> can_look(), torch.vmap(lambda x: x * can_look())(torch.ones(2))
+    (True, tensor([0., 0.]))
+    """
+    compiling = torch.compiler.is_compiling()
+    return not compiling and torch._C._functorch.peek_interpreter_stack() is None
 
 
 def in_range(index: Tensor, n: int) -> Tensor:

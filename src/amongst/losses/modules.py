@@ -46,12 +46,12 @@ class PartialLabelLoss(nn.Module):
     candidates : anything `as_candidates` takes; n rows, K classes.
     reduction : ``"mean"`` over the batch, ``"sum"``, or ``"none"`` for one value a row.
     check : whether to look for row numbers out of range, NaN and infinity. That makes the host wait
-        for the device; say False under `torch.vmap` or in a CUDA graph. `torch.compile` leaves
-        these checks out by itself.
+        for the device; say False in a CUDA graph. `torch.compile`, `torch.vmap` and `torch.func`
+        leave these checks out by themselves; shapes and types are always checked.
 
     Examples
     --------
-    >>> criterion = CCLoss([{0, 1}, {2, 0}], check=False)
+    >>> criterion = CCLoss([{0, 1}, {2, 0}])
     >>> torch.vmap(criterion, in_dims=(0, None))(torch.zeros(2, 2, 3), torch.tensor([0, 1]))
     tensor([0.4055, 0.4055])
     """
@@ -111,7 +111,7 @@ class PartialLabelLoss(nn.Module):
         return scores, rows.to(self.inside.device)
 
     def _looks(self) -> bool:
-        return self.check and not torch.compiler.is_compiling()
+        return self.check and door.can_look()
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any) -> None:
         """As any module, but only a state of these candidate sets: its weights are theirs."""
