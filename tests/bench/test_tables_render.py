@@ -116,6 +116,26 @@ def test_a_wide_table_in_a_narrow_terminal_loses_no_letter(
     assert "Kuzushiji-MNIST" in names
 
 
+def test_notes_take_the_whole_width_beside_a_narrow_table(
+    synthetic: Callable[..., list[Record]],
+) -> None:
+    plan = make_plan(Request("table2", datasets=("lost",), methods=("rc", "cc"), epochs=12))
+    table = collect(synthetic(plan, epochs=12), plan)
+    lines = [line.rstrip() for line in printed(table, 120).splitlines()]
+    assert lines[0] == "Table 2: accuracy on real datasets"
+    assert "Second line: the paper's figure" in " ".join(lines)
+    assert any(len(line) > 100 for line in lines)
+
+
+@pytest.mark.parametrize("epochs", [12, None])
+def test_other_epochs_than_the_papers_are_said(
+    synthetic: Callable[..., list[Record]], epochs: int | None
+) -> None:
+    plan = make_plan(Request("table2", datasets=("lost",), methods=("rc",), epochs=epochs))
+    said = to_markdown(collect(synthetic(plan, epochs=12), plan))
+    assert ("Ours: 12 epochs, not 250." in said) == (epochs is not None)
+
+
 def test_the_oracles_dagger_is_in_every_form() -> None:
     plan = make_plan(Request("demo", methods=("rc",), seeds=1, search="grid", criterion="oracle"))
     records = [

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from amongst.bench.leftovers import FoundPlan
 from amongst.bench.plans import KEEP
+from amongst.bench.points import EPOCHS
 from amongst.bench.tables import Table
 from amongst.bench.wording import counted
 
 __all__ = ["metric_title", "notes"]
 
+PAPER = EPOCHS["paper"]
 _METRICS = {
     "accuracy_final": "test accuracy after the last epoch",
     "accuracy_last10": "test accuracy, mean of the last ten epochs",
@@ -72,7 +74,9 @@ def _stars(table: Table) -> str:
 def _paper(table: Table) -> str:
     if not table.published:
         return ""
-    return "Second line: the paper's figure, and ours minus the paper's in percentage points."
+    text = "Second line: the paper's figure, and ours minus the paper's in percentage points."
+    found = {int(e.settings.get("epochs", PAPER)) for e in table.filled if e.published}
+    return text + (f" Ours: {_span(sorted(found))} epochs, not {PAPER}." if found - {PAPER} else "")
 
 
 def _choice(table: Table) -> str:

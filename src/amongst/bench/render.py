@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 
 from rich import box
+from rich.console import Group
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -182,14 +183,14 @@ def to_csv(table: Table) -> str:
     return text.getvalue()
 
 
-def to_rich(table: Table) -> RichTable:
+def to_rich(table: Table) -> Group:
     """For the terminal, 80 columns wide or more: ``rich.print(to_rich(table))``."""
+    title, said = Text(table.plan.title, style="bold"), Text("\n".join(notes(table)), style="dim")
+    return Group(title, _drawn(table), said)
+
+
+def _drawn(table: Table) -> RichTable:
     drawn = RichTable(
-        title=Text(table.plan.title),
-        caption=Text("\n".join(notes(table))),
-        title_justify="left",
-        caption_justify="left",
-        title_style="bold",
         box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
         pad_edge=False,
