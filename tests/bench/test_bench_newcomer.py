@@ -114,6 +114,19 @@ def test_an_unknown_precision_is_refused_in_a_dry_run(say: Say) -> None:
     assert "--precision fp16 is unknown; did you mean 'bf16'" in said
 
 
+def test_what_quick_cannot_do_is_said_in_options(say: Say) -> None:
+    code, said = say("reproduce", "table2", "--quick", "--datasets", "lost,msrcv2")
+    assert code == 2
+    assert "--quick runs on digits alone, not on --datasets 'lost,msrcv2'; leave out" in said
+
+
+def test_a_file_that_is_no_export_is_named(say: Say, tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text("a,b\n1,2\n")
+    code, said = say("results", "mine.csv")
+    assert code == 2
+    assert "mine.csv is not an export of a result store (no column 'seed')." in said
+
+
 @pytest.mark.parametrize("form", [(), ("--csv", "f.csv"), ("--latex", "f.tex")])
 def test_an_unknown_metric_is_refused(
     say: Say, store: str, tmp_path: Path, form: tuple[str, ...]

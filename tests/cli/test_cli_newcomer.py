@@ -445,6 +445,24 @@ def test_imports_can_be_interrupted() -> None:
     assert done.stderr == "amongst: interrupted\n"
 
 
+def test_any_command_that_is_interrupted_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("amongst.theory.verify", interrupted)
+    assert run("theory") == 130
+    assert capsys.readouterr().err == "amongst: interrupted\n"
+
+
+def test_a_table_in_the_place_of_the_model(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("predict", home / "iris.csv", home / "model", "--out", tmp_path / "p.csv") == 2
+    assert "the model comes first, the file after" in capsys.readouterr().err
+
+
 def test_the_package_imports_its_rooms_when_they_are_asked_for() -> None:
     code = (
         "import sys, amongst; print('torch' in sys.modules); amongst.LWClassifier; amongst.theory"

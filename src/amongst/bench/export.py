@@ -72,7 +72,7 @@ def read_records(path: str | Path, **filters: Any) -> list[Record]:
             return store.records(**filters)
     if not source.is_file():
         raise DataNotFoundError(f"there is no file {source}.")
-    records = [_unflat(row) for row in _read(source).to_dict("records")]
+    records = [_unflat(row, source) for row in _read(source).to_dict("records")]
     return [record for record in records if _matches(record.trial, filters)]
 
 
@@ -125,7 +125,7 @@ def _flat(record: Record, curves: bool) -> dict[str, Any]:
     return row
 
 
-def _unflat(row: Mapping[str, Any]) -> Record:
+def _unflat(row: Mapping[str, Any], source: Path) -> Record:
     present = {name: value for name, value in row.items() if not pd.isna(value)}
     try:
         trial = Trial(
@@ -143,9 +143,10 @@ def _unflat(row: Mapping[str, Any]) -> Record:
             **(rest | {"seconds": float(present.get("seconds", 0.0))}),
         )
     except (KeyError, TypeError, ValueError) as error:
+        finding = f"no column {error}" if isinstance(error, KeyError) else error
         raise FileFormatError(
-            f"this file is not an export of a result store ({type(error).__name__}: {error}). "
-            "Make one with: amongst results STORE --export FILE"
+            f"{source} is not an export of a result store ({finding}). Make one with: amongst "
+            "results STORE --export FILE"
         ) from error
 
 

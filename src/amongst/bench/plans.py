@@ -215,7 +215,10 @@ def _narrowed(slots: Sequence[Slot], request: Request) -> list[Slot]:
         "model": request.models,
     }
     if request.quick and request.datasets:
-        raise InputError("quick=True runs on digits alone; leave out `datasets`, or `quick`.")
+        raise InputError(
+            f"quick=True runs on digits alone, not on datasets={','.join(request.datasets)!r}; leave "
+            "out one of the two. epochs=… and seeds=… make a plan shorter on its own data."
+        )
     for name, values in wanted.items():
         known = {getattr(slot, name) for slot in slots}
         for value in values:

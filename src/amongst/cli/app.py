@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from amongst.cli import bench, datasets, evidence, tables
 from amongst.cli.classical import classical
@@ -18,8 +19,21 @@ from amongst.errors import AmongstError
 
 __all__ = ["app", "main"]
 
+
+class Commands(TyperGroup):
+    """The commands; one that is interrupted, and does not say so itself, says so."""
+
+    def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            fail("interrupted", 130)
+
+
 app = typer.Typer(
     name="amongst",
+    cls=Commands,
     help="Learn from ambiguous labels: every row has several candidate labels, one is right.",
     no_args_is_help=True,
     add_completion=False,

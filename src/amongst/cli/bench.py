@@ -104,13 +104,15 @@ Workers = Annotated[int | None, typer.Option(help="Processes; one for each core 
 RayAddress = Annotated[str | None, typer.Option(help="Of a Ray cluster, e.g. auto.")]
 StoreOption = Annotated[Path, typer.Option(help="File of results; a run goes on from it.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what it would cost, and stop.")]
-Quick = Annotated[bool, typer.Option("--quick", help="A miniature that takes minutes.")]
+Quick = Annotated[bool, typer.Option("--quick", help="A miniature on digits that takes minutes.")]
 
 RESULTS = Path("amongst.sqlite")
 
 
 def reproduce(
-    plan: Annotated[PlanName, typer.Argument(help="A table or figure of the paper, or more.")],
+    plan: Annotated[
+        PlanName, typer.Argument(metavar="PLAN", help="A table or figure of the paper, or more.")
+    ],
     datasets: Datasets = None,
     methods: Methods = None,
     conditions: Conditions = None,
@@ -159,7 +161,9 @@ def reproduce(
 
 
 def compare(
-    data: Annotated[str, typer.Argument(help="A file of one's own, or a name in the catalogue.")],
+    data: Annotated[
+        str, typer.Argument(metavar="DATA", help="A file of one's own, or a name in the catalogue.")
+    ],
     methods: Methods = None,
     models: Annotated[Many, typer.Option(help="mlp, linear; repeatable.")] = None,
     conditions: Conditions = None,
@@ -213,7 +217,10 @@ def compare(
 
 
 def results(
-    store: Annotated[Path, typer.Argument(help="A result store, or its .parquet or .csv export.")],
+    store: Annotated[
+        Path,
+        typer.Argument(metavar="STORE", help="A result store, or its .parquet or .csv export."),
+    ],
     datasets: Datasets = None,
     methods: Methods = None,
     conditions: Conditions = None,

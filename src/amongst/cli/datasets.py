@@ -32,7 +32,7 @@ from amongst.datasets import (
     picture,
     verify,
 )
-from amongst.errors import AmongstError
+from amongst.errors import AmongstError, InputError
 
 __all__ = ["app"]
 
@@ -43,7 +43,9 @@ app = typer.Typer(
 MARKS = {"ok": "[green]ok[/]", "absent": "[yellow]not here[/]", "wrong": "[bold red]wrong[/]"}
 SHADES = " ░▒▓█"
 MOST_CELLS = 40
-Name = Annotated[str, typer.Argument(help="Name of the dataset, see `amongst datasets list`.")]
+Name = Annotated[
+    str, typer.Argument(metavar="NAME", help="Name of the dataset, see `amongst datasets list`.")
+]
 
 
 @app.command("list")
@@ -107,7 +109,9 @@ def fetch_command(
 
 @app.command("verify")
 def verify_command(
-    name: Annotated[str | None, typer.Argument(help="One dataset; all if left out.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="One dataset; all if left out.")
+    ] = None,
 ) -> None:
     """Compare checksums, shape and statistics with the catalogue; exit 1 if something is wrong."""
     console = Console()
@@ -129,11 +133,12 @@ def verify_command(
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:
-    """An error of ours is one line on stderr and exit status 1, never a traceback."""
+    """An error of ours is one line on stderr, never a traceback; exit status 2 for a mistake of the
+    person, 1 for data that are wrong or not to be had."""
     try:
         yield
     except AmongstError as error:
-        fail(worded(str(error)), code=1)
+        fail(worded(str(error)), code=2 if isinstance(error, InputError) else 1)
 
 
 def catalogue_table() -> Table:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
+    "READABLE",
     "STANDARD_OUTPUT",
     "as_file",
     "as_given",

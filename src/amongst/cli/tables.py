@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from amongst.cli.files import (
+    READABLE,
     STANDARD_OUTPUT,
     as_file,
     check_table_target,
@@ -292,9 +293,17 @@ def _leverage(text: str) -> float | str:
 
 
 def _load(path: Path) -> Any:
+    from amongst.errors import FileFormatError
     from amongst.estimators import load
 
-    return load(path)
+    try:
+        return load(path)
+    except FileFormatError as error:
+        if path.suffix not in READABLE:
+            raise
+        raise FileFormatError(
+            f"{path} is no model; the model comes first, the file after."
+        ) from error
 
 
 def _columns(

@@ -30,6 +30,7 @@ PHRASES: Phrases = (
         "; name others with --features, --candidates and --truth",
     ),
     (r"Pass features=…: ", "Name it with --features; it holds: "),
+    (r"\bquick=True", "--quick"),
     (r', or pass kind="labels" if it is one label', ""),
     (r"name the column in ignore=\[…\]", "leave the column out with --ignore"),
     (
