@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         PLSVMClassifier,
         PRODENClassifier,
         RCClassifier,
+        disambiguate,
         load,
     )
     from amongst.selection import LWClassifierCV
@@ -42,6 +43,7 @@ __all__ = [
     "RCClassifier",
     "__version__",
     "as_candidates",
+    "disambiguate",
     "load",
 ]
 

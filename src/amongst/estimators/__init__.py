@@ -15,6 +15,7 @@ from amongst.estimators.ipal import IPALClassifier
 from amongst.estimators.neural import NeuralClassifier
 from amongst.estimators.paloc import PALOCClassifier
 from amongst.estimators.persistence import load, save
+from amongst.estimators.pipelines import disambiguate
 from amongst.estimators.plecoc import PLECOCClassifier
 from amongst.estimators.plknn import PLKNNClassifier
 from amongst.estimators.plsvm import PLSVMClassifier
@@ -34,6 +35,7 @@ __all__ = [
     "PRODENClassifier",
     "PartialLabelClassifier",
     "RCClassifier",
+    "disambiguate",
     "load",
     "save",
 ]

@@ -60,7 +60,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """
         with self._as_it_was_if_it_fails():
             X = self._validate_X(X, reset=True)
-            sets = self._validate_y(y, len(X))
+            sets = self._validate_y(y, np.shape(X)[0])
             self.classes_ = sets.classes
             self._fit(X, sets)
         return self

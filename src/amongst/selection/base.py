@@ -11,17 +11,18 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from amongst.candidates import CandidateSets
 from amongst.datasets import hold_out
 from amongst.errors import InputError
-from amongst.estimators import PartialLabelClassifier
+from amongst.estimators import PartialLabelClassifier, disambiguate
+from amongst.estimators.pipelines import Estimator, classifier_of
 from amongst.rng import Seed, as_seed
 from amongst.selection.criteria import Measure, measures_for
-from amongst.selection.evaluate import Task, evaluate
+from amongst.selection.evaluate import Task, evaluate, with_settings
 from amongst.selection.result import SearchResult, make_result
 from amongst.selection.space import Grid, check_names, grid_points
 
@@ -44,14 +45,15 @@ class Search(PartialLabelClassifier):
     random_state: Seed
     verbose: bool
     result_: SearchResult
-    best_estimator_: PartialLabelClassifier
+    best_estimator_: Estimator
 
     def fit(self, X: npt.ArrayLike, y: Any) -> Self:
         """Search, then fit the best settings on all rows.
 
         Parameters
         ----------
-        X : shape (n, d), or (n, channels, height, width) for images; numbers without NaN.
+        X : shape (n, d), or (n, channels, height, width) for images; numbers without NaN. For a
+            pipeline, n rows of whatever its first step takes.
         y : the candidate labels of each row, in any form `as_candidates` takes.
         """
         super().fit(X, y)
@@ -62,7 +64,8 @@ class Search(PartialLabelClassifier):
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """The likeliest class of each row by the best estimator, shape (n,)."""
-        return self._fitted().predict(X)
+        labels: npt.NDArray[Any] = self._fitted().predict(X)
+        return labels
 
     @available_if(_has_proba)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
@@ -72,18 +75,25 @@ class Search(PartialLabelClassifier):
 
     def decision_function(self, X: npt.ArrayLike) -> npt.NDArray[np.floating[Any]]:
         """Scores by the best estimator, shape (n, K), or (n,) for two classes."""
-        return self._fitted().decision_function(X)
+        scores: npt.NDArray[np.floating[Any]] = self._fitted().decision_function(X)
+        return scores
 
     def disambiguate(self, X: npt.ArrayLike, y: Any) -> pd.DataFrame:
         """Which candidate was right, by the best estimator."""
-        return self._fitted().disambiguate(X, y)
+        return disambiguate(self._fitted(), X, y)
 
     def save(self, path: str | os.PathLike[str], metadata: Mapping[str, Any] | None = None) -> None:
         """Write the best estimator to one file; `amongst.load` gives it back without the search."""
-        self._fitted().save(path, metadata)
+        best = self._fitted()
+        if isinstance(best, Pipeline):
+            raise InputError(
+                "best_estimator_ is a pipeline, whose other steps cannot be saved without pickle. "
+                "Use joblib.dump(search.best_estimator_, path)."
+            )
+        best.save(path, metadata)
 
     @abstractmethod
-    def _template(self) -> PartialLabelClassifier:
+    def _template(self) -> Estimator:
         """The estimator whose parameters are searched."""
 
     @abstractmethod
@@ -117,21 +127,27 @@ class Search(PartialLabelClassifier):
     def _measures(self, sets: CandidateSets, held: npt.NDArray[np.int64]) -> dict[str, Measure]:
         return measures_for(sets)
 
-    def _best(self) -> PartialLabelClassifier:
-        best: PartialLabelClassifier = clone(self._template())
-        if best.get_params(deep=False).get("random_state", 0) is None:
-            best.set_params(random_state=self._seed)
-        best.set_params(**self.best_params_)
+    def _validate_X(self, X: npt.ArrayLike, reset: bool) -> Any:
+        """A pipeline's first step knows what it takes."""
+        if isinstance(self._template(), Pipeline):
+            return validate_data(self, X, reset=reset, skip_check_array=True)
+        return super()._validate_X(X, reset)
+
+    def _best(self) -> Estimator:
+        best = with_settings(self._template(), self.best_params_)
+        last = classifier_of(best)
+        if last.get_params(deep=False).get("random_state", 0) is None:
+            last.set_params(random_state=self._seed)
         return best
 
-    def _fitted(self) -> PartialLabelClassifier:
+    def _fitted(self) -> Estimator:
         check_is_fitted(self, "result_")
         if not hasattr(self, "best_estimator_"):
             raise InputError("this search was made with refit=False, so that it has no model.")
         return self.best_estimator_
 
     def _scores(self, X: npt.NDArray[Any]) -> npt.NDArray[np.floating[Any]]:
-        return self._fitted()._scores(X)
+        return classifier_of(self._fitted())._scores(X)
 
 
 def cv_results(result: SearchResult) -> dict[str, Any]:

@@ -5,18 +5,21 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
 
 from amongst.candidates import CandidateSets
 from amongst.checks import check_choice
 from amongst.errors import DivergenceError, InputError
 from amongst.estimators import NeuralClassifier, PartialLabelClassifier
+from amongst.estimators.pipelines import Estimator, classifier_of, prefix_of
 from amongst.estimators.several import (
     Report,
     Trained,
@@ -27,7 +30,7 @@ from amongst.estimators.several import (
 from amongst.selection.criteria import Measure
 from amongst.selection.space import Point
 
-__all__ = ["ENGINES", "Outcome", "Task", "evaluate"]
+__all__ = ["ENGINES", "Outcome", "Task", "evaluate", "with_settings"]
 
 ENGINES = ("auto", "population", "single")
 """``population``: points of one shape train in lockstep; ``single``: one after another; ``auto``:
@@ -46,7 +49,7 @@ class Task:
     Attributes
     ----------
     estimator : never fitted; each point is a copy of it with the point's values.
-    X, sets : validated features, and candidate sets.
+    X, sets : features, validated unless a pipeline takes them, and candidate sets.
     kept, held : rows to train on, and rows to measure on.
     measures : by name, on scores and candidate masks.
     engine : one of `ENGINES`.
@@ -54,8 +57,8 @@ class Task:
     verbose : whether to show progress.
     """
 
-    estimator: PartialLabelClassifier
-    X: npt.NDArray[Any]
+    estimator: Estimator
+    X: Any
     sets: CandidateSets
     kept: Rows
     held: Rows
@@ -94,33 +97,64 @@ def evaluate(
     """
     check_choice("engine", task.engine, ENGINES)
     estimators = [_copy(task, point) for point in points]
+    classifiers = [classifier_of(estimator) for estimator in estimators]
     found: dict[int, Outcome | None] = {}
-    for together, group in _groups(task, estimators):
-        chosen = [estimators[i] for i in group]
-        if isinstance(chosen[0], NeuralClassifier):
-            trained = _train(task, chosen, group, together, report)
-            found |= {i: _outcome(task, t) for i, t in zip(group, trained, strict=True)}
-        else:
-            found |= {i: _fitted(task, e) for i, e in zip(group, chosen, strict=True)}
+    for places in _alike_before(task.estimator, points):
+        part = replace(task, X=_prepared(task, estimators[places[0]]))
+        for together, group in _groups(task.engine, classifiers, places):
+            chosen = [classifiers[i] for i in group]
+            found |= zip(group, _judge(part, chosen, group, together, report), strict=True)
     return [found[i] for i in range(len(points))]
 
 
-def _copy(task: Task, point: Point) -> PartialLabelClassifier:
-    own = task.estimator.get_params(deep=False)
+def with_settings(estimator: Estimator, point: Point) -> Estimator:
+    """A copy of an estimator that is not fitted, with values of its parameters by name.
+
+    >>> from amongst import LWClassifier
+    >>> with_settings(LWClassifier(), {"lr": 0.5}).lr
+    0.5
+    """
+    return clone(estimator).set_params(**clone(point, safe=False))
+
+
+def _copy(task: Task, point: Point) -> Estimator:
+    estimator, prefix = with_settings(task.estimator, point), prefix_of(task.estimator)
+    last = classifier_of(estimator)
     fixed = {"random_state": task.seed, "n_init": 1, "checkpoint": None, "verbose": task.verbose}
-    shared = {name: value for name, value in fixed.items() if name in own}
-    estimator: PartialLabelClassifier = clone(task.estimator).set_params(**shared | point)
+    own = last.get_params(deep=False)
+    last.set_params(**{n: v for n, v in fixed.items() if n in own and prefix + n not in point})
     return estimator
 
 
+def _alike_before(estimator: Estimator, points: Sequence[Point]) -> list[list[int]]:
+    """Places of points that have the same steps before the classifier, one list for each."""
+    own, groups = prefix_of(estimator), dict[str, list[int]]()
+    for i, point in enumerate(points):
+        others = {name: point[name] for name in sorted(point) if not f"{name}__".startswith(own)}
+        groups.setdefault(repr(others), []).append(i)
+    return list(groups.values())
+
+
+def _prepared(task: Task, estimator: Estimator) -> npt.NDArray[Any]:
+    """X as the classifier sees it: steps before it are fitted on the rows that train."""
+    X: npt.NDArray[Any] = task.X
+    if not isinstance(estimator, Pipeline):
+        return X
+    steps = estimator[:-1]
+    if len(steps):
+        X = steps.fit(_safe_indexing(X, task.kept), task.sets[task.kept]).transform(X)
+    return classifier_of(estimator)._validate_X(X, reset=True)
+
+
 def _groups(
-    task: Task, estimators: Sequence[PartialLabelClassifier]
+    engine: str, estimators: Sequence[PartialLabelClassifier], places: Sequence[int]
 ) -> list[tuple[bool, list[int]]]:
     """Places of points that train together, and whether as a population."""
     groups: dict[Hashable, list[int]] = {}
     alone: list[tuple[bool, list[int]]] = []
-    for i, estimator in enumerate(estimators):
-        if _stacks(task.engine, estimator):
+    for i in places:
+        estimator = estimators[i]
+        if _stacks(engine, estimator):
             assert isinstance(estimator, NeuralClassifier)
             groups.setdefault(lockstep_key(estimator), []).append(i)
         else:
@@ -137,6 +171,20 @@ def _stacks(engine: str, estimator: PartialLabelClassifier) -> bool:
             "engine='auto'."
         )
     return able and engine != "single"
+
+
+def _judge(
+    task: Task,
+    estimators: Sequence[PartialLabelClassifier],
+    places: Sequence[int],
+    together: bool,
+    report: Report | None,
+) -> list[Outcome | None]:
+    """The outcomes of classifiers that train together, or of one."""
+    if not isinstance(estimators[0], NeuralClassifier):
+        return [_fitted(task, estimator) for estimator in estimators]
+    trained = _train(task, estimators, places, together, report)
+    return [_outcome(task, one) for one in trained]
 
 
 def _train(

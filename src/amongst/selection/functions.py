@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from amongst.estimators import PartialLabelClassifier
+from amongst.estimators.pipelines import Estimator
 from amongst.rng import Seed
 from amongst.selection.result import SearchResult
 from amongst.selection.search import PartialLabelSearchCV
@@ -17,7 +17,7 @@ __all__ = ["grid_search", "optuna_search"]
 
 
 def grid_search(
-    estimator: PartialLabelClassifier,
+    estimator: Estimator,
     X: npt.ArrayLike,
     y: Any,
     grid: Grid | None = None,
@@ -60,7 +60,7 @@ def grid_search(
 
 
 def optuna_search(
-    estimator: PartialLabelClassifier,
+    estimator: Estimator,
     X: npt.ArrayLike,
     y: Any,
     distributions: Space | None = None,

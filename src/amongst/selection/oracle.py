@@ -12,7 +12,7 @@ from torch import Tensor
 
 from amongst.candidates import CandidateSets
 from amongst.errors import InputError
-from amongst.estimators import PartialLabelClassifier
+from amongst.estimators.pipelines import Estimator, classifier_of
 from amongst.metrics import accuracy
 from amongst.rng import Seed
 from amongst.selection.base import Search
@@ -24,7 +24,7 @@ __all__ = ["oracle_search"]
 
 
 def oracle_search(
-    estimator: PartialLabelClassifier,
+    estimator: Estimator,
     X: npt.ArrayLike,
     y: Any,
     labels: npt.ArrayLike,
@@ -64,13 +64,12 @@ def oracle_search(
 
 
 class _OracleSearch(Search):
-    def __init__(
-        self, estimator: PartialLabelClassifier, grid: Grid | None, labels: npt.NDArray[Any]
-    ) -> None:
+    def __init__(self, estimator: Estimator, grid: Grid | None, labels: npt.NDArray[Any]) -> None:
         self.estimator, self.grid, self.labels = estimator, grid, labels
         self.refit = True
 
-    def _template(self) -> PartialLabelClassifier:
+    def _template(self) -> Estimator:
+        classifier_of(self.estimator)
         return self.estimator
 
     def _refits(self) -> bool:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from amongst.errors import DivergenceError
-from amongst.estimators import PartialLabelClassifier
+from amongst.estimators.pipelines import Estimator
 from amongst.selection.criteria import CRITERIA
 from amongst.selection.evaluate import Outcome
 from amongst.selection.space import Point
@@ -51,7 +51,7 @@ class SearchResult:
     criterion: str
     best_index: int
     best_params: Mapping[str, Any]
-    model: PartialLabelClassifier | None = None
+    model: Estimator | None = None
 
     @property
     def oracle(self) -> bool:

@@ -6,10 +6,11 @@ import os
 from typing import Any
 
 import numpy.typing as npt
+from sklearn.pipeline import Pipeline
 
 from amongst.candidates import CandidateSets
 from amongst.errors import InputError
-from amongst.estimators import PartialLabelClassifier
+from amongst.estimators.pipelines import Estimator, classifier_of, prefix_of
 from amongst.rng import Seed, as_seed
 from amongst.selection.base import Search
 from amongst.selection.criteria import get_criterion
@@ -37,7 +38,9 @@ class PartialLabelSearchCV(Search):
 
     Parameters
     ----------
-    estimator : an estimator of this package; its other parameters stay as they are.
+    estimator : an estimator of this package, or a pipeline that ends in one, whose parameters have
+        names such as ``"lwclassifier__lr"``; other parameters stay as they are. Steps before the
+        classifier are fitted on the rows that train, anew for each of their own settings.
     grid : values by name, or a list of such mappings; None for the paper's grid of the method.
     distributions : instead of a grid, a `Range`, a list of choices or an Optuna distribution by
         name; searched by TPE in batches (needs the extra ``search``).
@@ -75,7 +78,7 @@ class PartialLabelSearchCV(Search):
 
     def __init__(
         self,
-        estimator: PartialLabelClassifier,
+        estimator: Estimator,
         grid: Grid | None = None,
         *,
         distributions: Space | None = None,
@@ -106,13 +109,9 @@ class PartialLabelSearchCV(Search):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _template(self) -> PartialLabelClassifier:
-        if isinstance(self.estimator, PartialLabelClassifier):
-            return self.estimator
-        raise InputError(
-            f"estimator is {type(self.estimator).__name__}; a search needs an estimator of this "
-            "package, such as LWClassifier(), because others do not take candidate sets."
-        )
+    def _template(self) -> Estimator:
+        classifier_of(self.estimator)
+        return self.estimator
 
     def _refits(self) -> bool:
         return bool(self.refit)
@@ -145,7 +144,10 @@ class PartialLabelSearchCV(Search):
         return run_study(study, self._task(X, sets, seed), distributions, options)
 
 
-def _described(estimator: PartialLabelClassifier, space: Space) -> dict[str, str]:
-    params = estimator.get_params(deep=False)
-    fixed = {n: repr(v) for n, v in params.items() if n not in space and n not in INCIDENTAL}
-    return {"estimator": type(estimator).__name__, **fixed}
+def _described(estimator: Estimator, space: Space) -> dict[str, str]:
+    """What must stay as it is while a study goes on: the steps, and their parameters."""
+    steps = dict(estimator.steps) if isinstance(estimator, Pipeline) else {"": estimator}
+    incidental = {"steps", "memory", *INCIDENTAL, *(prefix_of(estimator) + n for n in INCIDENTAL)}
+    free = {*space, *steps, *incidental}
+    fixed = {n: repr(v) for n, v in estimator.get_params().items() if n not in free}
+    return {"estimator": " → ".join(type(step).__name__ for step in steps.values()), **fixed}

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.model_selection import ParameterGrid
 
 from amongst.checks import near_matches
 from amongst.errors import InputError
 from amongst.estimators import NeuralClassifier
+from amongst.estimators.pipelines import Estimator, classifier_of, prefix_of
 
 __all__ = ["Grid", "Point", "Range", "Space", "check_names", "grid_points", "paper_grid", "ranges"]
 
@@ -56,18 +56,17 @@ Space = Mapping[str, Any]
 """By name: a `Range`, a sequence of values to choose from, or a distribution of Optuna."""
 
 
-def paper_grid(estimator: BaseEstimator) -> Mapping[str, Sequence[Any]]:
+def paper_grid(estimator: Estimator) -> Mapping[str, Sequence[Any]]:
     """The paper's grid for the method of this estimator.
 
     >>> from amongst import LWClassifier
     >>> len(grid_points(paper_grid(LWClassifier())))
     50
     """
-    if isinstance(estimator, NeuralClassifier):
-        return type(estimator).method.grid
-    raise InputError(
-        f"{type(estimator).__name__} has no grid of the paper; pass grid={{name: values}}."
-    )
+    last, prefix = classifier_of(estimator), prefix_of(estimator)
+    if isinstance(last, NeuralClassifier):
+        return {prefix + name: values for name, values in type(last).method.grid.items()}
+    raise InputError(f"{type(last).__name__} has no grid of the paper; pass grid={{name: values}}.")
 
 
 def ranges(grid: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
@@ -95,12 +94,12 @@ def grid_points(grid: Grid) -> list[Point]:
     return found
 
 
-def check_names(estimator: BaseEstimator, names: Sequence[str], argument: str) -> None:
+def check_names(estimator: Estimator, names: Sequence[str], argument: str) -> None:
     """Every name is a parameter of the estimator; else an error with the near matches."""
     known = estimator.get_params()
     for name in names:
         if name not in known:
-            near = near_matches(name, known)
+            near = [n for n in known if n.endswith(f"__{name}")] or near_matches(name, known)
             hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
             raise InputError(
                 f"{argument}: {name!r} is no parameter of {type(estimator).__name__}.{hint}"

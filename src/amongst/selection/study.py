@@ -15,9 +15,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
+from pandas.util import hash_pandas_object
+from scipy.sparse import issparse
 
 from amongst.checks import check_integer
 from amongst.errors import InputError
+from amongst.estimators.pipelines import classifier_of
 from amongst.selection.evaluate import Outcome, Task, evaluate
 from amongst.selection.result import SearchResult, make_result, sign
 from amongst.selection.runners import at_work, give_up, mark, requeue_stale, salt
@@ -252,16 +256,27 @@ def _agree(study: Any, options: StudyOptions, facts: Mapping[str, Any], seed: in
     return int(found["seed"])
 
 
-def data_digest(X: npt.NDArray[Any], mask: npt.NDArray[np.bool_]) -> str:
+def data_digest(X: Any, mask: npt.NDArray[np.bool_]) -> str:
     """sha256 of features and candidate sets, its first 16 digits.
 
     >>> data_digest(np.zeros((2, 1)), np.eye(2, dtype=bool))
     'b5f368063f9296ff'
     """
+    X = _numbers(X)
     digest = hashlib.sha256(f"{X.dtype}{X.shape}{mask.shape}".encode())
     digest.update(np.ascontiguousarray(X).data)
     digest.update(np.packbits(mask, axis=1).data)
     return digest.hexdigest()[:16]
+
+
+def _numbers(X: Any) -> npt.NDArray[Any]:
+    """Features as numbers; a pipeline may take a table of text, or a sparse matrix."""
+    if issparse(X):
+        X = np.concatenate((X.tocsr().data, X.tocsr().indices, X.tocsr().indptr))
+    array: npt.NDArray[Any] = np.asarray(X)
+    if array.dtype.kind not in "biufc":
+        array = hash_pandas_object(pd.DataFrame(array.astype(object)), index=False).to_numpy()
+    return array
 
 
 def _short(value: Any) -> str:
@@ -270,7 +285,7 @@ def _short(value: Any) -> str:
 
 
 def _interval(task: Task) -> int:
-    epochs = getattr(task.estimator, "epochs", 1)
+    epochs = getattr(classifier_of(task.estimator), "epochs", 1)
     return max(1, epochs // REPORTS) if isinstance(epochs, int) else 1
 
 
