@@ -37,7 +37,7 @@ def disambiguate(estimator: Estimator, X: npt.ArrayLike, y: Any) -> pd.DataFrame
     >>> from sklearn.preprocessing import StandardScaler
     >>> from amongst import PLKNNClassifier
     >>> X, y = [[1], [2], [3], [7], [8], [9]], ["cat", "cat|dog", "cat", "dog", "dog|cat", "dog"]
-    >>> pipe = make_pipeline(StandardScaler(), PLKNNClassifier(n_neighbors=2)).fit(X, y)
+    >>> pipe = make_pipeline(StandardScaler(), PLKNNClassifier(n_neighbors=3)).fit(X, y)
     >>> disambiguate(pipe, X, y)["label"].tolist()
     ['cat', 'cat', 'cat', 'dog', 'dog', 'dog']
     """
