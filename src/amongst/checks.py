@@ -34,8 +34,8 @@ def check_choice(name: str, value: object, options: Iterable[str]) -> str:
     if isinstance(value, str) and value in known:
         return value
     near = near_matches(value, known)
-    hint = f" did you mean {' or '.join(map(repr, near))}?" if near else ""
-    raise InputError(f"{name}={value!r} is unknown;{hint} Choose from: {', '.join(known)}.")
+    hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else "."
+    raise InputError(f"{name}={value!r} is unknown{hint} Choose from: {', '.join(known)}.")
 
 
 def check_number(

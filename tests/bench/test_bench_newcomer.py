@@ -133,7 +133,7 @@ def test_an_unknown_metric_is_refused(
 ) -> None:
     code, said = say("report", store, "--metric", "foo", *form)
     assert code == 2
-    assert "--metric foo is unknown; Choose from: accuracy_final, accuracy_last10." in said
+    assert "--metric foo is unknown. Choose from: accuracy_final, accuracy_last10." in said
     assert [path.name for path in tmp_path.iterdir()] == [store]
     assert "80.00" in say("report", store, "--metric", "accuracy_final")[1]
 
@@ -166,7 +166,7 @@ def test_a_request_with_lw_is_kept_as_the_one_that_spells_it_out() -> None:
     [
         ("--datasets", "digts", "--datasets digts is unknown; did you mean 'digits'"),
         ("--datasets", "mnist", "--datasets mnist is not in demo.sqlite. Choose from: digits."),
-        ("--methods", "foo", "--methods foo is unknown; Choose from: cc, lw, lw-cross_entropy,"),
+        ("--methods", "foo", "--methods foo is unknown. Choose from: cc, lw, lw-cross_entropy,"),
         ("--methods", "lww", "did you mean 'lw'"),
         ("--methods", "ipal", "--methods ipal is not in demo.sqlite. Choose from: cc, lw,"),
         ("--conditions", "q=.7", "'q=0.7' is not in demo.sqlite. Choose from: q=0.1, q=0.3."),

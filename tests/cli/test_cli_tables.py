@@ -12,6 +12,7 @@ import pytest
 import scipy.io
 from sklearn.datasets import load_iris
 
+from amongst import LWClassifier
 from amongst.candidates import uniform
 from amongst.cli import main
 
@@ -143,7 +144,58 @@ def test_a_model_knows_the_columns_of_a_table(
     capsys.readouterr()
     told = ["--out", folder / "p.csv", "--features", chosen]
     assert run("predict", folder / "m", iris, *told) == 2
-    assert "is for NPZ and .mat files" in assert_one_line(capsys)
+    assert "the model was fitted on columns with names" in assert_one_line(capsys)
+
+
+def test_a_model_from_python_that_knows_no_names(
+    iris: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, data = iris.parent, load_iris()
+    truth = data.target_names[data.target]
+    estimator = LWClassifier(model="linear", epochs=5, random_state=0)
+    fitted = estimator.fit(data.data, uniform(truth, 0.3, seed=0))
+    fitted.save(folder / "np.amongst")
+    pd.read_csv(iris).drop(columns=["flower", "truth"]).to_csv(folder / "bare.csv", index=False)
+    out = ["--out", folder / "p.csv"]
+    assert run("predict", folder / "np.amongst", folder / "bare.csv", *out) == 0
+    assert pd.read_csv(folder / "p.csv")["label"].tolist() == fitted.predict(data.data).tolist()
+    chosen = [word for name in data.feature_names for word in ("--features", name)]
+    assert run("disambiguate", folder / "np.amongst", iris, "-c", "species", *out, *chosen) == 0
+    assert capsys.readouterr().err == ""
+    assert run("predict", folder / "np.amongst", iris, *out, *chosen[:2]) == 2
+    assert "has 1 features, and the model was fitted on 4" in assert_one_line(capsys)
+
+
+@pytest.mark.filterwarnings("default::amongst.errors.AmongstWarning")
+def test_arrays_for_a_model_of_named_columns(
+    iris: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, model = iris.parent, fitted(iris)
+    np.savez(folder / "X.npz", X=load_iris().data)
+    np.savez(folder / "wide.npz", X=np.ones((3, 5)))
+    assert run("predict", model, iris, "--out", folder / "a.csv") == 0
+    capsys.readouterr()
+    assert run("predict", model, folder / "X.npz", "--out", folder / "b.csv") == 0
+    assert "they are taken in the order of the model's" in assert_one_line(capsys)
+    one, two = pd.read_csv(folder / "a.csv"), pd.read_csv(folder / "b.csv")
+    assert one["label"].tolist() == two["label"].tolist()
+    assert run("predict", model, folder / "wide.npz", "--out", folder / "c.csv") == 2
+    assert "has 5 features, and the model was fitted on 4" in assert_one_line(capsys)
+
+
+def test_new_rows_need_not_have_names(iris: Path) -> None:
+    model = fitted(iris)
+    pd.read_csv(iris).drop(columns="flower").to_csv(iris.parent / "new.csv", index=False)
+    assert run("predict", model, iris.parent / "new.csv", "--out", iris.parent / "p.csv") == 0
+    assert pd.read_csv(iris.parent / "p.csv")["row"].tolist() == list(range(150))
+
+
+@pytest.mark.parametrize("ending", [".pq", ".PARQUET", ".CSV"])
+def test_other_spellings_of_an_ending(iris: Path, ending: str) -> None:
+    frame = pd.read_csv(iris).drop(columns=["flower", "truth"])
+    path = iris.with_suffix(ending)
+    frame.to_csv(path, index=False) if ending == ".CSV" else frame.to_parquet(path)
+    assert run("describe", path) == 0
 
 
 def broken(iris: Path, name: str) -> Path:

@@ -40,7 +40,9 @@ def as_file(path: Path) -> Path:
         return path
     folder = tempfile.TemporaryDirectory()
     atexit.register(folder.cleanup)
-    kept = Path(folder.name) / (path.name if path.suffix in READABLE else f"{path.name}.csv")
+    kept = Path(folder.name) / (
+        path.name if path.suffix.lower() in READABLE else f"{path.name}.csv"
+    )
     PIPES[str(kept)] = str(path)
     with path.open("rb") as source, kept.open("wb") as target:
         shutil.copyfileobj(source, target)

@@ -11,15 +11,14 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from amongst.cli.files import (
-    READABLE,
     STANDARD_OUTPUT,
     as_file,
     check_table_target,
     check_target,
     write_table,
 )
+from amongst.cli.fitted import features_for, load_model, read_for
 from amongst.cli.saying import interruptible
-from amongst.cli.wording import FITTED, worded
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,9 +58,6 @@ Truth = Annotated[str | None, typer.Option(help="Column of true labels, only to 
 Features = Annotated[
     list[str] | None,
     typer.Option(help="Feature column; repeatable. Of an NPZ or .mat file, the array of features."),
-]
-Array = Annotated[
-    str | None, typer.Option("--features", help="Of an NPZ or .mat file, the array of features.")
 ]
 Ignore = Annotated[list[str] | None, typer.Option(help="Column that is no feature; repeatable.")]
 Index = Annotated[str | None, typer.Option(help="Column that names the rows.")]
@@ -149,20 +145,20 @@ def predict(
     model: Model,
     file: File,
     out: Out,
-    features: Array = None,
+    features: Features = None,
     index: Index = None,
 ) -> None:
     """Predict the class of every row of a file: label, confidence, probabilities."""
     import pandas as pd
 
     check_table_target("--out", out, (model, file))
-    estimator = _load(model)
+    estimator = load_model(model)
     file = as_file(file)
-    table = _read_for(estimator, file, None, features, index)
-    frame = _frame(table)
-    answer = pd.DataFrame({"label": estimator.predict(frame)})
+    table = read_for(estimator, file, None, features, index)
+    X = features_for(estimator, table)
+    answer = pd.DataFrame({"label": estimator.predict(X)})
     if hasattr(estimator, "predict_proba"):
-        proba = estimator.predict_proba(frame)
+        proba = estimator.predict_proba(X)
         answer["confidence"] = proba.max(axis=1)
         columns = [f"p({label})" for label in estimator.classes_]
         answer = answer.join(pd.DataFrame(proba, columns=columns))
@@ -174,16 +170,16 @@ def disambiguate(
     file: File,
     out: Out,
     candidates: Candidates = None,
-    features: Array = None,
+    features: Features = None,
     index: Index = None,
 ) -> None:
     """Find the most likely candidate of every row: label, confidence, runner-up."""
     check_table_target("--out", out, (model, file))
-    estimator = _load(model)
+    estimator = load_model(model)
     file = as_file(file)
     columns = candidates or estimator.metadata_.get("candidates")
-    table = _read_for(estimator, file, columns, features, index)
-    answer = estimator.disambiguate(_frame(table), _sets_of(table, file))
+    table = read_for(estimator, file, _one_or_many(columns), features, index)
+    answer = estimator.disambiguate(features_for(estimator, table), _sets_of(table, file))
     _write(answer, table, out)
 
 
@@ -208,52 +204,6 @@ def _read(
         index=index,
         separator=separator,
     )
-
-
-def _read_for(
-    estimator: PartialLabelClassifier,
-    file: Path,
-    candidates: list[str] | None,
-    features: str | None,
-    index: str | None,
-) -> Table:
-    """A file with the features that the estimator was fitted on."""
-    from amongst.datasets import read_table
-    from amongst.errors import InputError
-
-    fitted = estimator.metadata_
-    named = file.suffix not in (".npz", ".mat")
-    try:
-        return read_table(
-            file,
-            candidates=_one_or_many(candidates),
-            index=index or fitted.get("index"),
-            separator=fitted.get("separator", "|"),
-            classes=estimator.classes_.tolist() if candidates and named else None,
-            **(_columns_of(estimator, features) if named else _arrays_of(fitted, features)),
-        )
-    except InputError as error:
-        raise InputError(worded(str(error), FITTED)) from error
-
-
-def _columns_of(estimator: PartialLabelClassifier, features: str | None) -> dict[str, Any]:
-    from amongst.errors import InputError
-
-    if features is not None:
-        raise InputError(
-            f"--features {features} is for NPZ and .mat files; of a table the model takes the "
-            "columns that it was fitted on. Leave it out."
-        )
-    return {"features": estimator.feature_names_in_.tolist()}
-
-
-def _arrays_of(fitted: dict[str, Any], features: str | None) -> dict[str, Any]:
-    """The array that was named now or when fitting, or the only one that had no other use then."""
-    taken = [*(fitted.get("candidates") or ()), fitted.get("truth"), *(fitted.get("ignore") or ())]
-    return {
-        "features": features or fitted.get("features"),
-        "ignore": [name for name in taken if name not in (None, features)],
-    }
 
 
 def _guess_candidates(file: Path, separator: str) -> list[str] | None:
@@ -290,20 +240,6 @@ def _leverage(text: str) -> float | str:
         return float(text)
     except ValueError:
         return text
-
-
-def _load(path: Path) -> Any:
-    from amongst.errors import FileFormatError
-    from amongst.estimators import load
-
-    try:
-        return load(path)
-    except FileFormatError as error:
-        if path.suffix not in READABLE:
-            raise
-        raise FileFormatError(
-            f"{path} is no model; the model comes first, the file after."
-        ) from error
 
 
 def _columns(

@@ -48,7 +48,7 @@ PHRASES: Phrases = (
     (r"^y holds labels such as", "the candidate labels include"),
     (r"(every candidate set) in y\b", r"\1"),
     (r"\b(use another) study_name", r"\1 --study-name"),
-    (r"^(candidates|truth|index|ignore)(?= \(|:)", r"--\1"),
+    (r"^(candidates|truth|features|index|ignore)(?= \(|:)", r"--\1"),
     (r"(Choose from: .*), zero_one\.$", r"\1."),
     (
         r"^overflow encountered in .*",
@@ -63,7 +63,7 @@ FITTED: Phrases = (
         "Encode them as in the file that the model was fitted on.",
     ),
     (r", drop the rows, or name the column in ignore=\[…\]", ", or drop the rows"),
-    (r"^features: (.* has no column '.*?');", r"\1, which the model was fitted on;"),
+    (r"^features: (.* has no column '.*?')(?=[;.])", r"\1, which the model was fitted on"),
 )
 """Where a model says which columns it needs, so that none can be left out."""
 

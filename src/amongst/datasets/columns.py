@@ -163,6 +163,6 @@ def unknown_column(path: Path, frame: pd.DataFrame, argument: str, name: str) ->
     """The message for a column that is not there."""
     columns = [str(column) for column in frame.columns]
     near = near_matches(name, columns)
-    hint = f" did you mean {' or '.join(map(repr, near))}?" if near else ""
+    hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else "."
     shown = ", ".join(columns[:12]) + (f", … ({len(columns)} in all)" if len(columns) > 12 else "")
-    return f"{argument}: {path} has no column {name!r};{hint} Its columns: {shown}."
+    return f"{argument}: {path} has no column {name!r}{hint} Its columns: {shown}."

@@ -16,10 +16,13 @@ from amongst.datasets.arrays import feature_key, read_npz
 from amongst.datasets.frames import existing_file, read_csv_frame, read_parquet_frame
 from amongst.datasets.mat import read_mat
 
-__all__ = ["LIKELY_NAMES", "column_names", "guess_candidates"]
+__all__ = ["ARRAYS", "LIKELY_NAMES", "column_names", "guess_candidates"]
 
 LIKELY_NAMES = ("candidates", "candidate_labels", "candidate labels", "labels", "partial_target")
 """Names that people give to such a column."""
+
+ARRAYS = (".mat", ".npz")
+"""Endings of files that hold arrays by name, not columns."""
 
 
 def guess_candidates(
@@ -38,7 +41,7 @@ def guess_candidates(
     'seen'
     """
     file = existing_file(path)
-    if file.suffix in (".mat", ".npz"):
+    if _kind(file) in ARRAYS:
         return _guess_array(file, names)
     frame = _frame(file)
     joined = [name for name in frame.columns if _has(frame[name], separator)]
@@ -57,13 +60,13 @@ def column_names(path: str | Path) -> list[str]:
     (['X', 'Y'], 'Y')
     """
     file = existing_file(path)
-    found = _arrays(file) if file.suffix in (".mat", ".npz") else _frame(file)
+    found = _arrays(file) if _kind(file) in ARRAYS else _frame(file)
     return [str(name) for name in found]
 
 
 def _guess_array(file: Path, names: Sequence[str]) -> str | None:
     arrays = _arrays(file)
-    if file.suffix == ".mat" and "partial_target" in arrays:
+    if _kind(file) == ".mat" and "partial_target" in arrays:
         return None
     likely = [name for name in names if name in arrays]
     features = feature_key(arrays, likely)
@@ -72,8 +75,13 @@ def _guess_array(file: Path, names: Sequence[str]) -> str | None:
     return likely[0] if likely else free[0] if len(free) == 1 else None
 
 
+def _kind(file: Path) -> str:
+    """The ending, which may be in capitals."""
+    return file.suffix.lower()
+
+
 def _arrays(file: Path) -> dict[str, Any]:
-    return read_npz(file) if file.suffix == ".npz" else read_mat(file)
+    return read_npz(file) if _kind(file) == ".npz" else read_mat(file)
 
 
 def _is_mask(array: Any, n: int) -> bool:
@@ -85,7 +93,7 @@ def _is_mask(array: Any, n: int) -> bool:
 
 
 def _frame(file: Path) -> pd.DataFrame:
-    if file.suffix == ".parquet":
+    if _kind(file) in (".parquet", ".pq"):
         return read_parquet_frame(file)
     return read_csv_frame(file, text=(), answers=())
 

@@ -1,0 +1,132 @@
+"""A file for a model: its columns or arrays, as the model was fitted on them."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from amongst.cli.files import READABLE
+from amongst.cli.wording import FITTED, worded
+
+if TYPE_CHECKING:
+    from amongst.datasets import Table
+    from amongst.estimators import PartialLabelClassifier
+
+__all__ = ["features_for", "load_model", "read_for"]
+
+
+def load_model(path: Path) -> Any:
+    """The model in a file; a table in its place is seen for what it is."""
+    from amongst.errors import FileFormatError
+    from amongst.estimators import load
+
+    try:
+        return load(path)
+    except FileFormatError as error:
+        if path.suffix.lower() not in READABLE:
+            raise
+        message = f"{path} is no model; the model comes first, the file after."
+        raise FileFormatError(message) from error
+
+
+def read_for(
+    estimator: PartialLabelClassifier,
+    file: Path,
+    candidates: str | list[str] | None,
+    features: list[str] | None,
+    index: str | None,
+) -> Table:
+    """A file with the features that the estimator was fitted on.
+
+    Parameters
+    ----------
+    candidates, features, index : as a person named them now; None for what was named when fitting.
+    """
+    from amongst.datasets import read_table
+    from amongst.datasets.guess import ARRAYS
+    from amongst.errors import InputError
+
+    fitted, columns = estimator.metadata_, file.suffix.lower() not in ARRAYS
+    pick = _columns if columns else _arrays
+    try:
+        table = read_table(
+            file,
+            candidates=candidates,
+            index=index or _known_index(fitted, file),
+            separator=fitted.get("separator", "|"),
+            classes=estimator.classes_.tolist() if candidates and columns else None,
+            **pick(estimator, file, features),
+        )
+    except InputError as error:
+        raise InputError(worded(str(error), FITTED)) from error
+    return _as_fitted(table, estimator, file)
+
+
+def features_for(estimator: PartialLabelClassifier, table: Table) -> Any:
+    """With names for a model that has names, without for one that was fitted on an array."""
+    import pandas as pd
+
+    if _names(estimator) is None:
+        return table.features
+    return pd.DataFrame(table.features, columns=list(table.feature_names))
+
+
+def _names(estimator: PartialLabelClassifier) -> list[str] | None:
+    found = getattr(estimator, "feature_names_in_", None)
+    return None if found is None else list(found)
+
+
+def _known_index(fitted: dict[str, Any], file: Path) -> str | None:
+    """The column that named the rows when fitting, where this file has it."""
+    from amongst.datasets.guess import column_names
+
+    known: str | None = fitted.get("index")
+    return known if known is not None and known in column_names(file) else None
+
+
+def _columns(
+    estimator: PartialLabelClassifier, file: Path, features: list[str] | None
+) -> dict[str, Any]:
+    from amongst.datasets.guess import guess_candidates
+    from amongst.errors import InputError
+
+    names = _names(estimator)
+    if names is not None and features:
+        raise InputError(
+            f"--features {features[0]} is not needed: the model was fitted on columns with names, "
+            "and takes those. Leave it out."
+        )
+    if names is not None or features:
+        return {"features": features or names}
+    return {"ignore": [name for name in [guess_candidates(file)] if name is not None]}
+
+
+def _arrays(
+    estimator: PartialLabelClassifier, file: Path, features: list[str] | None
+) -> dict[str, Any]:
+    """The array that was named now or when fitting, or the only one that had no other use then."""
+    fitted = estimator.metadata_
+    taken = [*(fitted.get("candidates") or ()), fitted.get("truth"), *(fitted.get("ignore") or ())]
+    return {
+        "features": features or fitted.get("features"),
+        "ignore": [name for name in taken if name is not None],
+    }
+
+
+def _as_fitted(table: Table, estimator: PartialLabelClassifier, file: Path) -> Table:
+    """Where one side has no names, columns are taken in their order."""
+    from amongst.errors import AmongstWarning, InputError
+
+    d, n = table.features.shape[1], estimator.n_features_in_
+    if d != n:
+        raise InputError(
+            f"{file} has {d} features, and the model was fitted on {n}; choose them with --features."
+        )
+    names = _names(estimator)
+    if names is None or table.feature_names == tuple(names):
+        return table
+    line = f"the columns of {file} have no names; they are taken in the order of the model's."
+    warnings.warn(line, AmongstWarning, stacklevel=2)
+    return replace(table, feature_names=tuple(names))
