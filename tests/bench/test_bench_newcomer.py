@@ -120,6 +120,23 @@ def test_what_quick_cannot_do_is_said_in_options(say: Say) -> None:
     assert "--quick runs on digits alone, not on --datasets 'lost,msrcv2'; leave out" in said
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("results", "STORE", "--export", "out.xlsx"), "--export out.xlsx must end in .parquet or"),
+        (("report", "STORE", "--alpha", "3"), "--alpha 3.0 must be a number between 0 and 1"),
+        (("datasets", "info", "digits", "--plot", "x.gif"), "--plot x.gif must end in .png"),
+        (("datasets", "info", "digits", "--plot", "."), "--plot . is a folder; name a file"),
+    ],
+)
+def test_a_wrong_value_is_said_of_its_option(
+    say: Say, store: str, arguments: tuple[str, ...], words: str
+) -> None:
+    code, said = say(*(store if word == "STORE" else word for word in arguments))
+    assert code == 2
+    assert words in said
+
+
 def test_a_file_that_is_no_export_is_named(say: Say, tmp_path: Path) -> None:
     (tmp_path / "mine.csv").write_text("a,b\n1,2\n")
     code, said = say("results", "mine.csv")

@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from amongst.bench.wording import counted
+from amongst.cli.files import check_target
 from amongst.cli.saying import fail
 from amongst.cli.wording import worded
 from amongst.datasets import (
@@ -76,6 +77,8 @@ def info_command(
     """All that the catalogue says of a dataset, and what its candidate sets look like."""
     console = Console()
     with one_line_errors():
+        if plot is not None:
+            check_target("--plot", plot)
         found = entry(name)
         console.print(facts(found))
         if not is_here(found):

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 __all__ = ["FITTED", "worded"]
 
 OPTIONS = (
-    "batch|batch_size|beta|candidates|checkpoint|condition|conditions|criterion|datasets|device|"
+    "alpha|batch|batch_size|beta|candidates|checkpoint|condition|conditions|criterion|datasets|device|"
     "engine|epochs|features|folds|ignore|index|keep|lr|method|methods|metric|model|models|out|precision|protocol|"
     "psi|random_state|screen|search|search_seeds|seed|seeds|separator|study|study_name|trials|truth|validation|"
     "weight_decay|workers"
@@ -31,6 +31,8 @@ PHRASES: Phrases = (
     ),
     (r"Pass features=…: ", "Name it with --features; it holds: "),
     (r"\bquick=True", "--quick"),
+    (r"^path='(.*)' (must end in .parquet)", r"--export \1 \2"),
+    (r"^path='(.*)' (must end in .png)", r"--plot \1 \2"),
     (r', or pass kind="labels" if it is one label', ""),
     (r"name the column in ignore=\[…\]", "leave the column out with --ignore"),
     (

@@ -91,13 +91,15 @@ def draw_picture(drawn: Picture, path: str | Path) -> Path:
 
     Needs matplotlib.
     """
+    target = Path(path)
+    if target.suffix not in (".png", ".svg", ".pdf"):
+        raise InputError(f"path={str(path)!r} must end in .png, .svg or .pdf.")
     figures = optional_import("matplotlib.figure", extra="plot", purpose="drawing candidate sets")
     figure = figures.Figure(figsize=(11, 4.8), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(1, 1.15))
     _draw_sizes(left, drawn)
     _draw_shares(figure, right, drawn)
     figure.suptitle(drawn.title)
-    target = Path(path)
     try:
         figure.savefig(target, dpi=150)
     except (OSError, ValueError) as error:
