@@ -217,7 +217,7 @@ def test_large_sets_of_real_data_have_no_column_at_half_the_rows(data_folder: Pa
     from amongst.datasets import load
 
     data = load("fgnet")
-    with pytest.raises(InputError, match=r"tau=0.5 .* lower tau \(below 0"):
+    with pytest.raises(InputError, match=r"tau=0.5 .* lower tau \(to 0"):
         PLECOCClassifier(tau=0.5, random_state=0).fit(data.features, data.candidates)
 
 
