@@ -30,7 +30,9 @@ WAYS = {
     "grid": "each method's own grid, chosen without true labels",
     "oracle": "the same, chosen by the oracle",
     "short grid": "the grids cut by a short round, chosen without true labels",
-    "equal": "one grid and optimiser for all",
+    "equal": "one grid, optimiser and schedule for all, chosen without true labels",
+    "study": "one schedule for all in [a study](defaults.md#beside-tuned-methods) of 100 epochs on "
+    "all rows, chosen by test accuracy",
 }
 UNEQUAL = {"published": "not tuned alike: published settings, else defaults"}
 SEARCHED = {"grid": "whole grids", "short grid": "grids cut by a short round"}
@@ -42,7 +44,8 @@ def findings(found: Reproduction) -> list[str]:
     contests, records = found.contests, found.evidence.records
     said = [_counts(shown), _by_method(shown), short_rounds(found.runs, records)]
     said += [_oracle(found, kind) for kind in SEARCHED]
-    said += [_wins(contests, way) for way in ("grid", "equal")]
+    said += [_wins(contests, "grid"), _schedules(found)]
+    said += [_wins(contests, way) for way in ("equal", "study")]
     said += [_leverage(found.sheets["figure1"]), _ablation(found.sheets["figure2"])]
     return [text for text in [*said, _diverged(records)] if text]
 
@@ -176,6 +179,25 @@ def _wins(contests: Sequence[Contest], way: str) -> str:
         f"{ties}."
     )
     return text + _places(" Ahead", tested, 1) + _places(" Behind", tested, -1)
+
+
+def _schedules(found: Reproduction) -> str:
+    """Which methods' own grids come with learning rates that fall, and which with constant ones."""
+    kinds: dict[bool, set[str]] = {True: set(), False: set()}
+    for run in found.runs:
+        for record in run.records if run.kind == "grid" else ():
+            if schedule := record.trial.settings.get("schedule"):
+                name = method_title(record.trial.method)
+                kinds[schedule == "constant"].add(name.partition("-")[0])
+    if not all(kinds.values()):
+        return ""
+    stays, falls = (listed(sorted(kinds[constant])) for constant in (True, False))
+    text = (
+        f"These grids are not alike: the learning rate of {falls} falls during training, that of "
+        f"{stays} stays, as their authors have it. So part of a margin may be the schedule's."
+    )
+    ran = any("equal" in contest.ours for contest in found.contests)
+    return text + ("" if ran else " One grid and schedule for all (`--search equal`) was not run.")
 
 
 def _leverage(sheet: Sheet) -> str:

@@ -12,6 +12,7 @@ from amongst.bench.plans import plan_titles
 from amongst.bench.reproduction.cost import PublicStyle
 from amongst.bench.reproduction.margins import Contest, contests
 from amongst.bench.reproduction.sheet import Reasons, Sheet, make_sheet, rank
+from amongst.bench.reproduction.study import study_entries
 from amongst.bench.runs import KINDS, Run, find_runs, search_words
 from amongst.bench.tables import Entry
 
@@ -39,7 +40,7 @@ class Reproduction:
 
     @classmethod
     def read(cls, folder: str | Path) -> Reproduction:
-        """From a folder; speed measured in the style of public code lies beside it."""
+        """From a folder; beside it lie the speed of public code's style, and a study."""
         home = Path(folder)
         style = PublicStyle.read(home.parent)
         return cls(home.as_posix(), read_evidence(home), Reasons.read(home), style)
@@ -78,7 +79,8 @@ class Reproduction:
             for kind, sheet in sheets.items()
         }
         grid = sheets["grid"].cells
-        return ways | {"oracle": {p: s.oracle or s.entry for p, s in grid.items() if s.entry.n}}
+        oracle = {p: s.oracle or s.entry for p, s in grid.items() if s.entry.n}
+        return ways | {"oracle": oracle, "study": study_entries(Path(self.folder).parent, grid)}
 
 
 def run_title(run: Run) -> str:

@@ -1,4 +1,4 @@
-"""How far LW is ahead of its rivals, in the paper and here, where every method was tuned alike."""
+"""How far LW is ahead of its rivals, in the paper and here, by way of tuning."""
 
 from __future__ import annotations
 

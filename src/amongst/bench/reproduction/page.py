@@ -63,7 +63,7 @@ def _head(found: Reproduction) -> list[str]:
         "# The paper, run again",
         paragraph(
             f"Made by `amongst evidence pages {found.folder}` from the files in `{found.folder}` "
-            "alone; a test compares. The paper is Wen et al., *Leveraged Weighted Loss for Partial "
+            "and measurements beside it alone; a test compares. The paper is Wen et al., *Leveraged Weighted Loss for Partial "
             "Label Learning*, ICML 2021. [reproduction.html](reproduction.html), opened from a clone, "
             "sorts, filters, and shows the trials and learning curves behind each number."
         ),
@@ -205,8 +205,7 @@ def _margins(found: Reproduction) -> list[str]:
         return []
     text = (
         "The best LW, named by its ψ, minus the best of RC, CC and PRODEN on the same data and "
-        "condition, in percentage points. In the paper; and here, where every method was tuned on a "
-        "grid in the same way. p: two-sided paired t test over the repeats; *: p ≤ 0.05. Folds of one data set "
+        "condition, in percentage points. In the paper, and here by way of tuning. p: two-sided paired t test over the repeats; *: p ≤ 0.05. Folds of one data set "
         "share training rows, so that p of Table 2 is too small. …: some repeats are still to run. –: "
         "a method is missing."
     )
@@ -217,7 +216,7 @@ def _margins(found: Reproduction) -> list[str]:
     ]
     head = ["data", "paper", *(heads[way] for way in ways)]
     return [
-        "## LW's margin when every method is tuned alike",
+        "## LW's margin, by way of tuning",
         paragraph(text),
         pipe_table(head, rows),
     ]

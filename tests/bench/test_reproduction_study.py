@@ -1,0 +1,80 @@
+"""The study beside the evidence, and what the page says of schedules."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from amongst.bench import Record, Trial
+from amongst.bench.evidence import Evidence
+from amongst.bench.plans import Request, make_plan
+from amongst.bench.reproduction.findings import findings
+from amongst.bench.reproduction.found import Reproduction
+from amongst.bench.reproduction.margins import contests
+from amongst.bench.reproduction.sheet import Reasons, make_sheet
+from amongst.bench.reproduction.study import study_entries
+from amongst.stats import paired_t
+
+RESULTS = Path(__file__).parents[2] / "results"
+METHODS = ("rc", "cc", "proden", "lw-sigmoid", "lw-cross_entropy")
+
+
+def made(folder: Path) -> pd.DataFrame:
+    """Five tuned methods with five seeds, shuffled, and rows that are not of tuned methods."""
+    rng = np.random.default_rng(0)
+    rows = [
+        {"dataset": "mnist", "stage": "tuned", "method": m, "q": 0.1, "seed": s,
+         "accuracy": 80 + 4 * i + rng.normal()}
+        for i, m in enumerate(METHODS) for s in range(5)
+    ]  # fmt: skip
+    rows += [{**row, "stage": "tune", "accuracy": 1.0} for row in rows[:9]]
+    table = pd.DataFrame(rows)
+    table.sample(frac=1, random_state=0).to_csv(folder / "defaults.csv", index=False)
+    return table[table["stage"] == "tuned"]
+
+
+def test_margins_of_the_study_are_those_of_its_tuned_rows_seed_by_seed(tmp_path: Path) -> None:
+    rows, sheet = made(tmp_path), make_sheet("table1", [])
+    entries = study_entries(tmp_path, sheet.layout.places)
+    assert {place.method for place in entries} == set(METHODS)
+    assert {place.where for place in entries} == {"MNIST, q=0.1"}
+    margin = contests(sheet, {"study": entries})[0].ours["study"]
+    first, second = (rows[rows["method"] == m].sort_values("seed")["accuracy"].to_numpy()
+                     for m in ("lw-cross_entropy", "proden"))  # fmt: skip
+    assert margin.value == pytest.approx((first - second).mean())
+    assert margin.p == pytest.approx(paired_t(first, second))
+
+
+def test_the_committed_study_has_the_figures_of_its_own_page() -> None:
+    """docs/defaults.md shows the same means."""
+    page = (RESULTS.parent / "docs" / "defaults.md").read_text("utf-8")
+    line = re.search(r"\| MNIST \| PRODEN, tuned \| ([\d.]+) ± ([\d.]+)", page)
+    assert line is not None
+    entries = study_entries(RESULTS, make_sheet("table1", []).layout.places)
+    found = next(e for p, e in entries.items() if (p.where, p.method) == ("MNIST, q=0.1", "proden"))
+    assert (f"{found.mean:.2f}", f"{found.std:.2f}") == line.groups()
+    assert len(entries) == 45
+
+
+def grid_of(methods: tuple[str, ...]) -> Reproduction:
+    """Whole grids of some methods, without numbers that matter."""
+    request = Request("table1", ("mnist",), methods, conditions=("q=0.1",), search="grid", seeds=1)
+    names = ("covering_val_last10", "accuracy_val_last10", "accuracy_last10")
+    trials: tuple[Trial, ...] = make_plan(request).trials
+    records = [Record(trial, dict.fromkeys(names, 0.5), created="2026-01-01") for trial in trials]
+    return Reproduction("none", Evidence(tuple(records), (request.to_dict(),), {}), Reasons(), None)
+
+
+def test_schedules_are_told_where_grids_differ_in_them() -> None:
+    told = [text for text in findings(grid_of(METHODS)) if "not alike" in text]
+    assert len(told) == 1
+    assert (
+        "the learning rate of LW falls during training, that of CC, PRODEN and RC stays" in told[0]
+    )
+    assert "`--search equal`) was not run" in told[0]
+    alike = grid_of(METHODS[3:])
+    assert not [text for text in findings(alike) if "not alike" in text]
