@@ -135,6 +135,18 @@ def test_every_method_is_compiled_and_the_network_once() -> None:
     assert programs == [2, 0, 1, 0, 1]
 
 
+@COMPILER
+def test_the_second_pass_of_a_method_is_compiled_too() -> None:
+    """Three programs: the network with slopes and without, and the loss."""
+    torch.compiler.reset()
+    counters = torch._dynamo.utils.counters["stats"]
+    before = counters["unique_graphs"]
+    data, settings = problem("cpu"), Settings(epochs=2, batch_size=35, lr=0.01, optimizer="adam")
+    fast, slow = (trained(data, RC(), settings, way) for way in (True, None))
+    assert counters["unique_graphs"] - before == 3
+    assert_same(fast, slow, 1e-5)
+
+
 @GPU
 @pytest.mark.parametrize("method", METHODS[:4], ids=str)
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
@@ -146,13 +158,14 @@ def test_a_captured_mlp_equals_plain_steps(method: Method, optimizer: str) -> No
 
 
 @GPU
-def test_a_captured_and_compiled_convnet_equals_plain_steps() -> None:
+@pytest.mark.parametrize("method", [LW(), RC()], ids=str)
+def test_a_captured_and_compiled_convnet_equals_plain_steps(method: Method) -> None:
     data = problem("cuda", (3, 28, 28), n=40)
     settings = Settings(epochs=1, batch_size=16, lr=0.001)
     with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
-        slow = trained(data, LW(), settings, None)
+        slow = trained(data, method, settings, None)
         for way in (False, True):
-            assert_same(trained(data, LW(), settings, way), slow, 1e-3)
+            assert_same(trained(data, method, settings, way), slow, 1e-3)
 
 
 @GPU

@@ -41,7 +41,7 @@ PROGRAMS = 64
 """How many networks and losses of other shapes one process may compile; torch.compile allows 8 and
 then, with a line in the log, stops compiling."""
 
-Seen = Callable[[Tensor], tuple[Tensor, Tensor]]
+Seen = Callable[[Tensor], Tensor]
 Judged = Callable[[Tensor, Tensor, Tensor | None], tuple[Tensor, Tensor, Tensor]]
 
 
@@ -153,22 +153,25 @@ class GraphedStep:
         see, judge = (self.see, self.judge) if is_full else (self._see, self._judge)
         inside = self.data.inside[rows]
         weights = None if state.weights is None else state.weights[rows]
-        x, scores = see(rows)
+        scores = see(rows)
         loss, counts, new = judge(scores, inside, weights)
         state.optimizer.zero_grad(set_to_none=True)
         torch.autograd.backward(loss)
         state.optimizer.step()
         with torch.no_grad():
             if method.when == "post":
-                new = method.update(self._scores(x), inside)
+                new = method.update(see(rows), inside)
             if state.weights is not None and method.when in ("same", "post"):
                 state.weights[rows] = new
         return counts
 
-    def _see(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """Inputs and scores."""
-        x = self._batch(rows)
-        return x, self._scores(x)
+    def _see(self, rows: Tensor) -> Tensor:
+        """Scores of these rows."""
+        x = self.data.features.batch(rows)
+        x = x.contiguous(memory_format=torch.channels_last) if self.images else x
+        with self._autocast():
+            scores: Tensor = self.state.model(x)
+        return scores.to(self.data.features.dtype)
 
     def _judge(
         self, scores: Tensor, inside: Tensor, weights: Tensor | None
@@ -182,15 +185,6 @@ class GraphedStep:
             counts = torch.stack((losses.detach().sum(), covered)).double()
             new = method.update(scores, inside) if method.when == "same" else scores
         return losses.mean(), counts, new
-
-    def _batch(self, rows: Tensor) -> Tensor:
-        x = self.data.features.batch(rows)
-        return x.contiguous(memory_format=torch.channels_last) if self.images else x
-
-    def _scores(self, x: Tensor) -> Tensor:
-        with self._autocast():
-            scores: Tensor = self.state.model(x)
-        return scores.to(self.data.features.dtype)
 
     def _autocast(self) -> AbstractContextManager[Any]:
         if self.settings.precision == "bf16" and self.on_gpu:
