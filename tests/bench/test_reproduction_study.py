@@ -12,9 +12,9 @@ import pytest
 from amongst.bench import Record, Trial
 from amongst.bench.evidence import Evidence
 from amongst.bench.plans import Request, make_plan
-from amongst.bench.reproduction.findings import findings
+from amongst.bench.reproduction.findings import _everywhere, findings
 from amongst.bench.reproduction.found import Reproduction
-from amongst.bench.reproduction.margins import contests
+from amongst.bench.reproduction.margins import Contest, Margin, contests
 from amongst.bench.reproduction.sheet import Reasons, make_sheet
 from amongst.bench.reproduction.study import study_entries
 from amongst.stats import paired_t
@@ -75,6 +75,16 @@ def test_schedules_are_told_where_grids_differ_in_them() -> None:
     assert (
         "the learning rate of LW falls during training, that of CC, PRODEN and RC stays" in told[0]
     )
-    assert "`--search equal`) was not run" in told[0]
+    assert "`--search equal`) was run for 0 of these 1 comparisons" in told[0]
     alike = grid_of(METHODS[3:])
     assert not [text for text in findings(alike) if "not alike" in text]
+
+
+def test_lw_wins_truly_where_every_way_of_tuning_says_so() -> None:
+    ahead, level = Margin(0.5, "lw", "rc", 0.01), Margin(0.1, "lw", "rc", 0.6)
+    ways = {"A": {"grid": ahead, "study": Margin(0.3, "lw", "cc", 0.04)},
+            "B": {"grid": ahead, "study": level},
+            "C": {"grid": ahead, "published": level}}  # fmt: skip
+    told = _everywhere([Contest(where, level, ours) for where, ours in ways.items()])
+    assert told.endswith("in 1 of 2 comparisons: A (+0.30 to +0.50).")
+    assert _everywhere([Contest("A", level, {"grid": ahead})]) == ""

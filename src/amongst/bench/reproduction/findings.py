@@ -46,6 +46,7 @@ def findings(found: Reproduction) -> list[str]:
     said += [_oracle(found, kind) for kind in SEARCHED]
     said += [_wins(contests, "grid"), _schedules(found)]
     said += [_wins(contests, way) for way in ("equal", "study")]
+    said += [_everywhere(contests)]
     said += [_leverage(found.sheets["figure1"]), _ablation(found.sheets["figure2"])]
     return [text for text in [*said, _diverged(records)] if text]
 
@@ -181,6 +182,24 @@ def _wins(contests: Sequence[Contest], way: str) -> str:
     return text + _places(" Ahead", tested, 1) + _places(" Behind", tested, -1)
 
 
+def _everywhere(contests: Sequence[Contest]) -> str:
+    """Where LW is ahead by all ways of tuning on a grid, if there are two at least."""
+    ways = {c.where: [c.ours[way] for way in WAYS if way in c.ours] for c in contests}
+    several = {where: found for where, found in ways.items() if len(found) > 1}
+    if not several:
+        return ""
+    ahead = [
+        f"{where} ({signed(min(values))} to {signed(max(values))})"
+        for where, found in several.items()
+        if all(margin.side == 1 for margin in found)
+        and (values := [margin.value for margin in found])
+    ]
+    return (
+        f"LW is significantly ahead by every way of tuning on a grid that was run, two at least, in "
+        f"{len(ahead)} of {len(several)} comparisons{': ' if ahead else ''}{'; '.join(ahead)}."
+    )
+
+
 def _schedules(found: Reproduction) -> str:
     """Which methods' own grids come with learning rates that fall, and which with constant ones."""
     kinds: dict[bool, set[str]] = {True: set(), False: set()}
@@ -196,8 +215,12 @@ def _schedules(found: Reproduction) -> str:
         f"These grids are not alike: the learning rate of {falls} falls during training, that of "
         f"{stays} stays, as their authors have it. So part of a margin may be the schedule's."
     )
-    ran = any("equal" in contest.ours for contest in found.contests)
-    return text + ("" if ran else " One grid and schedule for all (`--search equal`) was not run.")
+    own = [contest for contest in found.contests if "grid" in contest.ours]
+    ran = sum("equal" in contest.ours for contest in own)
+    return (
+        f"{text} One grid and schedule for all (`--search equal`) was run for {ran} of these "
+        f"{len(own)} comparisons."
+    )
 
 
 def _leverage(sheet: Sheet) -> str:
