@@ -43,6 +43,7 @@ def choose(
     *,
     among: Collection[str] | None = None,
     considered: int | None = None,
+    refit: bool = False,
 ) -> Choice:
     """Take the setting with the best mean criterion over seeds; one that diverged loses.
 
@@ -59,6 +60,8 @@ def choose(
     among : keys of the trials that decide; the chosen setting is reported with all its records.
         None for all: every record decides.
     considered : how many settings there were, where not all of them have records here.
+    refit : report the chosen setting with its records of trainings on all rows, which may be none
+        yet.
 
     Examples
     --------
@@ -76,7 +79,7 @@ def choose(
     for record in records:
         groups.setdefault(record.trial.fold, []).append(record)
     found = [
-        _choose(group, criterion, among, considered)
+        _choose(group, criterion, among, considered, refit)
         for _, group in sorted(groups.items(), key=_fold)
     ]
     choices = [choice for choice in found if choice is not None]
@@ -93,6 +96,7 @@ def _choose(
     criterion: str,
     among: Collection[str] | None,
     considered: int | None,
+    refit: bool,
 ) -> Choice | None:
     """The choice of one fold; None if no record of it decides."""
     settings = by_setting(r for r in records if among is None or _is_among(r, among))
@@ -101,11 +105,13 @@ def _choose(
     most = max(len(seeds) for seeds in settings.values())
     complete = {name: seeds for name, seeds in settings.items() if len(seeds) == most}
     best = max(complete, key=lambda name: mean_criterion(complete[name].values(), criterion))
-    seeds = by_setting(records)[best]
+    trial = next(iter(complete[best].values())).trial
+    trial = trial.on_all_rows() if refit else trial
+    seeds = by_setting(records).get(canonical_json(trial.settings), {})
     chosen = tuple(seeds[seed] for seed in sorted(seeds))
     count = considered or len(settings)
     value = mean_criterion(complete[best].values(), criterion)
-    return Choice(chosen[0].trial.settings, chosen, criterion if count > 1 else "", value, count)
+    return Choice(trial.settings, chosen, criterion if count > 1 else "", value, count)
 
 
 def by_setting(records: Iterable[Record]) -> dict[str, dict[int, Record]]:

@@ -50,7 +50,8 @@ def reproduce_command(plan: Plan, place: Place | None = None) -> str:
     for name in _OPTIONS:
         if getattr(request, name) != _default(name):
             words += [f"--{name.replace('_', '-')}", str(getattr(request, name))]
-    return shlex.join([*words, *(["--quick"] if request.quick else [])])
+    words += [f"--{name}" for name in ("refit", "quick") if getattr(request, name)]
+    return shlex.join(words)
 
 
 def _verb(request: Request) -> list[str]:

@@ -98,7 +98,7 @@ def _rounds(table: Table) -> str:
         words += f"; after {counted(request.screen, 'epoch')} the best {share:.0%} went on"
     if request.search_seeds is not None:
         words += f"; searched with {request.search_seeds} seed" + "s" * (request.search_seeds > 1)
-    return words
+    return words + "; then trained again on all training rows" * request.refit
 
 
 def _search(table: Table) -> str:

@@ -46,6 +46,7 @@ class Cell:
         empty.
     screening : the short round of such a search; never among `trials`.
     rivals : those of `trials` that decide which setting is reported; see `amongst.bench.stages`.
+    refit : whether the chosen setting is reported as trained again on all rows.
     """
 
     slot: Slot
@@ -55,6 +56,7 @@ class Cell:
     pool: tuple[Trial, ...] = ()
     screening: tuple[Trial, ...] = ()
     rivals: tuple[Trial, ...] = ()
+    refit: bool = False
 
     @property
     def repeats(self) -> int:
@@ -266,11 +268,15 @@ def _cell(slot: Slot, budget: Budget, repeats: Sequence[tuple[int, int | None]])
 def _in_rounds(cell: Cell, request: Request) -> Cell:
     """The first round of a search in rounds; the cell as it is if one round is all there is."""
     settings = {canonical_json(trial.settings) for trial in cell.trials}
+    if len(settings) < 2:
+        all_rows = tuple(trial.on_all_rows() for trial in cell.trials)
+        return replace(cell, trials=all_rows) if request.refit else cell
     first = tuple(trial for trial in cell.trials if request.searches(trial.seed))
     short = () if cell.slot.method in CLASSICAL else _screening(first, request.screen)
-    if len(settings) < 2 or (len(first) == len(cell.trials) and not short):
+    if len(first) == len(cell.trials) and not short and not request.refit:
         return cell
-    return replace(cell, trials=() if short else first, pool=cell.trials, screening=short)
+    known = () if short else first
+    return replace(cell, trials=known, pool=cell.trials, screening=short, refit=request.refit)
 
 
 def _screening(trials: Sequence[Trial], epochs: int | None) -> tuple[Trial, ...]:

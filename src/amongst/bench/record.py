@@ -83,6 +83,14 @@ class Trial:
             "data_digest": self.data_digest,
         }
 
+    def on_all_rows(self) -> Trial:
+        """The same trial without held-out rows.
+
+        >>> Trial("digits", "q=0.1", "rc", "mlp", 0, settings={"validation": 0.1}).on_all_rows().settings
+        {'validation': 0.0}
+        """
+        return replace(self, settings=dict(self.settings) | {"validation": 0.0})
+
     def with_data(self, digest: str) -> Trial:
         """The same trial on data that has been seen: its digest enters the key."""
         return replace(self, data_digest=digest)

@@ -36,6 +36,7 @@ SHORT = "lw"
 """Stands for the variants of LW."""
 
 _ROUNDS = ("search_seeds", "screen", "keep")
+_OPTIONAL = (*_ROUNDS, "refit")
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,8 @@ class Request:
         None for all seeds.
     screen : epochs of a first, short round of the whole grid; None for none.
     keep : share of the grid that goes on from the short round; None for `KEEP`.
+    refit : report networks that are trained on all training rows, with the settings that held-out
+        rows chose; without a search nothing is held out.
 
     Examples
     --------
@@ -88,6 +91,7 @@ class Request:
     search_seeds: int | None = None
     screen: int | None = None
     keep: float | None = None
+    refit: bool = False
 
     def __post_init__(self) -> None:
         for name in ("datasets", "methods", "conditions", "models"):
@@ -109,6 +113,11 @@ class Request:
                 f"protocol={self.protocol!r} holds out none. Use protocol='default' or 'paper', or "
                 "search='published'."
             )
+        if self.refit and get_protocol(self.protocol).validation == 0:
+            raise InputError(
+                f"refit=True has nothing to add: protocol={self.protocol!r} trains on all rows "
+                "anyway. Leave it out."
+            )
         self._check_rounds()
 
     @property
@@ -118,7 +127,9 @@ class Request:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON; rounds of a search only where there are any."""
-        return {n: v for n, v in asdict(self).items() if n not in _ROUNDS or v is not None}
+        return {
+            n: v for n, v in asdict(self).items() if n not in _OPTIONAL or v not in (None, False)
+        }
 
     def searches(self, seed: int) -> bool:
         """Whether the grid is searched with this seed.

@@ -110,6 +110,8 @@ def search_words(request: Request) -> str:
     if request.screen is not None:
         share = 0.25 if request.keep is None else request.keep
         words.append(f"first {counted(request.screen, 'epoch')}, the best {100 * share:g} % go on")
+    if request.refit:
+        words.append("again on all rows" if request.search in ("grid", "equal") else "all rows")
     text = words[0] if len(words) == 1 else f"{words[0]} ({'; '.join(words[1:])})"
     more = [request.protocol] if request.protocol != "default" else []
     return text + "".join(f", protocol {name}" for name in more)

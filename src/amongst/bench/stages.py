@@ -1,10 +1,11 @@
 """A search in rounds: what comes next hangs on what came out.
 
-A request with `screen` and `search_seeds` trains a cell in up to three rounds, in each fold apart:
+A request with `screen`, `search_seeds` or `refit` trains a cell in up to three rounds, in each fold
+apart:
 
 1. the whole grid, the search seeds, few epochs;
 2. the best part of it, the search seeds, all epochs;
-3. the chosen setting, all seeds, all epochs.
+3. the chosen setting, all seeds, all epochs, with `refit` on all training rows.
 
 Rounds 1 and 2 pass on the best by the request's criterion, and beside them the best by the oracle,
 so that its figure can stand in a second column. The two never mix: each criterion chooses among
@@ -75,8 +76,7 @@ def next_round(plan: Plan, done: Collection[str]) -> dict[str, Trial]:
         if not cell.absent:
             rounds[0].update((t.key, t) for t in cell.screening)
             for trial in cell.trials:
-                late = not plan.request.searches(trial.seed)
-                rounds[2 if late else 1][trial.key] = trial
+                rounds[2 if _is_last(trial, plan) else 1][trial.key] = trial
     missing = ({k: t for k, t in trials.items() if k not in done} for trials in rounds)
     return next(filter(None, missing), {})
 
@@ -106,10 +106,12 @@ def _to_come(cell: Cell, fold: int | None, plan: Plan, done: Collection[str]) ->
     names = list(dict.fromkeys(map(_name, pool)))
     columns = len(_criteria(plan))
     passed = names[: columns * _kept(plan, len(names))]
-    late = [t for t in pool if _name(t) in names[:columns] and not plan.request.searches(t.seed)]
+    again = [t.on_all_rows() for t in pool] if cell.refit else pool
+    late = [new for old, new in zip(pool, again, strict=True)
+            if _name(old) in names[:columns] and _is_last(new, plan)]  # fmt: skip
     if any(trial.key not in done for trial in _of(cell.screening, fold)):
         return late + [t for t in pool if _name(t) in passed and plan.request.searches(t.seed)]
-    searched = [trial for trial in known if plan.request.searches(trial.seed)]
+    searched = [trial for trial in known if not _is_last(trial, plan)]
     if any(trial.key not in done for trial in searched):
         return late[len(known) - len(searched) :]
     return []
@@ -122,11 +124,12 @@ def _advanced(cell: Cell, plan: Plan, found: Found) -> Cell:
         _laid_out(_of(cell.pool, fold), _of(cell.screening, fold), plan, found)
         for fold in _folds(cell.pool)
     ]
-    wanted = {trial.key for trials, _ in parts for trial in trials}
+    wanted = {trial.key: trial for trials, _ in parts for trial in trials}
     rivals = {trial.key for _, rivals in parts for trial in rivals}
+    own = {trial.key: trial for trial in cell.pool if trial.key in wanted}
     return replace(
         cell,
-        trials=tuple(trial for trial in cell.pool if trial.key in wanted),
+        trials=tuple((own | wanted).values()),
         rivals=tuple(trial for trial in cell.pool if trial.key in rivals),
     )
 
@@ -145,7 +148,8 @@ def _laid_out(
         passed = _passed_on(short, criterion, plan, main)
         entered = [t for t in pool if not screening or _name(t) in passed]
         own = [t for t in entered if plan.request.searches(t.seed)]
-        trials += own + _finals(own, entered, criterion, found, main)
+        last = _finals(own, entered, criterion, found, main)
+        trials += own + ([t.on_all_rows() for t in last] if plan.request.refit else last)
         rivals += own if main else []
     return trials, rivals
 
@@ -179,6 +183,12 @@ def _finals(
         name = canonical_json(choice.settings)
         return [trial for trial in entered if canonical_json(trial.settings) == name]
     return []
+
+
+def _is_last(trial: Trial, plan: Plan) -> bool:
+    """Whether the trial is of the last round: its seed does not search, or no row is held out."""
+    again = plan.request.refit and not trial.settings.get("validation")
+    return again or not plan.request.searches(trial.seed)
 
 
 def _criteria(plan: Plan) -> tuple[str, ...]:

@@ -271,7 +271,7 @@ def _searched(
     if not there:
         return empty
     points = {canonical_json(trial.settings) for trial in cell.pool}
-    choice = choose(found, criterion, among=among, considered=len(points))
+    choice = choose(found, criterion, among=among, considered=len(points), refit=cell.refit)
     return _filled(empty, choice, metric)
 
 

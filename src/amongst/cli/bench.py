@@ -94,6 +94,10 @@ Keep = Annotated[
     float | None,
     typer.Option(help="Share of the grid that goes on from --screen: 0.25 unless told."),
 ]
+Refit = Annotated[
+    bool,
+    typer.Option("--refit", help="Report trainings on all training rows, none held out."),
+]
 ProtocolOption = Annotated[Protocol, typer.Option(help="Where paper and code differ.")]
 Precision = Annotated[str, typer.Option(help="float32, float64; on a GPU also tf32, bf16.")]
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
@@ -125,6 +129,7 @@ def reproduce(
     search_seeds: SearchSeeds = None,
     screen: Screen = None,
     keep: Keep = None,
+    refit: Refit = False,
     criterion: CriterionOption = Criterion.covering,
     protocol: ProtocolOption = Protocol.default,
     precision: Precision = "float32",
@@ -156,6 +161,7 @@ def reproduce(
         search_seeds=search_seeds,
         screen=screen,
         keep=keep,
+        refit=refit,
     )
     _run(request, Options(engine.value, device, workers, None, ray_address), store, dry_run)
 
@@ -181,6 +187,7 @@ def compare(
     search_seeds: SearchSeeds = None,
     screen: Screen = None,
     keep: Keep = None,
+    refit: Refit = False,
     criterion: CriterionOption = Criterion.covering,
     quick: Quick = False,
     device: Device = "auto",
@@ -212,6 +219,7 @@ def compare(
         search_seeds=search_seeds,
         screen=screen,
         keep=keep,
+        refit=refit,
     )
     _run(request, Options(engine.value, device, workers, files, ray_address), store, dry_run)
 

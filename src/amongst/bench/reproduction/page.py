@@ -44,8 +44,9 @@ BELOW_TITLE = "Cells below the paper"
 ORDER = (
     "A cell that several runs have is shown from a finished one; then the whole grid of a method "
     "comes before published settings, these before a grid that a short round cut, then defaults, "
-    "then one grid for all. Short rounds were put behind published settings after it was seen what "
-    "they drop (In short); what is not shown here is under Other settings of the same cells."
+    "then one grid for all; of two such runs, the one on all rows. Short rounds were put behind "
+    "published settings after it was seen what they drop (In short); what is not shown here is under "
+    "Other settings of the same cells."
 )
 
 
@@ -116,10 +117,12 @@ def _held_out(found: Reproduction) -> str:
     if not shares:
         return ""
     parts = " or ".join(f"{100 * float(share):g} %" for share in sorted(shares))
+    some = any(run.request.refit for run in found.runs)
+    lead = "Except for runs on all rows, every number" if some else "Every number"
     return (
-        f" Every number here, those of published settings too, is of networks that never saw "
-        f"{parts} of their training rows: these choose settings. The paper holds out as many for "
-        "its search and does not say whether it gives them back for the final training."
+        f" {lead} here, those of published settings too, is of networks that never saw {parts} of "
+        "their training rows: these choose settings. The paper holds out as many for its search and "
+        "does not say whether it gives them back for the final training."
     )
 
 

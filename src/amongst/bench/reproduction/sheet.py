@@ -135,8 +135,8 @@ def make_sheet(plan: str, runs: Iterable[Run]) -> Sheet:
     """Every cell of a plan from the first of the runs that has it.
 
     A finished cell, with all its repeats, comes before an unfinished one. Then runs count by their
-    kind, in the order of `KINDS`; then the default protocol, more epochs, and the order in which
-    they were asked for.
+    kind, in the order of `KINDS`; then those that trained on all rows, the default protocol, more
+    epochs, and the order in which they were asked for.
 
     >>> sheet = make_sheet("table1", [])
     >>> len(sheet.cells), sheet.count(MISSING)
@@ -160,10 +160,11 @@ def _shown(place: Place, bare: Entry, runs: Sequence[Run]) -> Shown:
     return Shown(failed.table.entries[place], None, failed) if failed else Shown(bare)
 
 
-def rank(run: Run) -> tuple[int, bool, int]:
+def rank(run: Run) -> tuple[int, bool, bool, int]:
     """The order in which runs fill a table; see `make_sheet`."""
     request = run.request
-    return KINDS.index(run.kind), request.protocol != "default", -(request.epochs or 250)
+    own = request.protocol != "default"
+    return KINDS.index(run.kind), not request.refit, own, -(request.epochs or 250)
 
 
 def _fits(value: str, wanted: str | Sequence[str]) -> bool:
