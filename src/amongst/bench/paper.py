@@ -147,7 +147,7 @@ def published_point(dataset: str, condition: str, method: str, model: str) -> Po
     >>> published_point("kmnist", "q=0.3", "lw-sigmoid", "mlp").note
     'nearest published setting: MNIST, q=0.3'
     """
-    if method.startswith("lw-"):
+    if method in {name for _, name, _ in _LW}:
         return _lw_point(dataset, condition, method)
     if method == "proden":
         return _proden_point(dataset, model)

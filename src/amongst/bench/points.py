@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, fields
 from typing import Any
 
 from amongst.bench.paper import Point, published_point
 from amongst.bench.record import Scalar
 from amongst.checks import check_choice
+from amongst.errors import InputError
 from amongst.methods import LW, METHODS, Method, Protocol, get_protocol
 
 __all__ = ["CLASSICAL", "SEARCHES", "Budget", "method_class", "method_labels", "points"]
@@ -70,7 +71,7 @@ def method_class(label: str) -> type[Method] | None:
     check_choice("method", label, method_labels())
     if label in CLASSICAL:
         return None
-    return METHODS["lw" if label.startswith("lw-") else label]
+    return METHODS.get(label, LW)
 
 
 def points(
@@ -103,6 +104,8 @@ def _base(kind: type[Method], model: str, budget: Budget) -> dict[str, Any]:
         "epochs": budget.epochs or EPOCHS[budget.scale],
         "batch_size": SMALL_BATCH if budget.small else 256,
         "optimizer": kind.optimizer,
+        "lr": kind.lr,
+        "weight_decay": kind.weight_decay,
         "schedule": _schedule(kind, model, protocol),
         "precision": budget.precision,
         "validation": protocol.validation,
@@ -115,7 +118,19 @@ def _base(kind: type[Method], model: str, budget: Budget) -> dict[str, Any]:
     if kind is LW:
         base |= {"alpha": 1.0, "beta": 1.0, "initial": protocol.initial}
         base["refresh"] = protocol.refresh
-    return base
+        return base
+    return base | _own_defaults(kind, {*base, "widths", "momentum", "folds"})
+
+
+def _own_defaults(kind: type[Method], taken: Collection[str]) -> dict[str, Any]:
+    """Hyper-parameters of a method's own: they change the answer, so that they are settings, too."""
+    own = {f.name: f.default for f in fields(kind) if isinstance(f.default, str | int | float)}
+    if clash := sorted(set(own) & set(taken)):
+        raise InputError(
+            f"the method {kind.name!r} has a hyper-parameter {clash[0]!r}, which is a setting of "
+            "training. Give it another name."
+        )
+    return own
 
 
 def _schedule(kind: type[Method], model: str, protocol: Protocol) -> str:
@@ -137,7 +152,7 @@ def _searched(
     if budget.search == "grid":
         return _product(kind.grid, fixed, budget)
     if budget.search == "equal":
-        own = dict(LW.grid) if kind is LW else {n: LW.grid[n] for n in ("lr", "weight_decay")}
+        own = dict(kind.grid) | {name: LW.grid[name] for name in ("lr", "weight_decay")}
         protocol = get_protocol(budget.protocol)
         shared = {"optimizer": ("sgd",), "schedule": (protocol.schedule,)}
         return _product(own | shared, fixed, budget)

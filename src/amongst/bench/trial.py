@@ -6,7 +6,7 @@ import platform
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -111,15 +111,14 @@ def make_method(trial: Trial, sets: CandidateSets) -> Method:
     kind = method_class(trial.method)
     if kind is None:
         raise InputError(f"method={trial.method!r} is not trained by the engine.")
-    if kind is not LW:
-        return kind()
-    psi = trial.method.removeprefix("lw-")
-    given: dict[str, Any] = {
-        n: trial.settings[n] for n in ("initial", "refresh", "fade") if n in trial.settings
-    }
-    beta, alpha = (trial.settings.get(name, 1.0) for name in ("beta", "alpha"))
+    own = {f.name: trial.settings[f.name] for f in fields(kind) if f.name in trial.settings}
+    return _lw(trial.method.removeprefix("lw-"), own, sets) if kind is LW else kind(**own)
+
+
+def _lw(psi: str, own: dict[str, Any], sets: CandidateSets) -> LW:
+    beta, alpha = (own.pop(name, 1.0) for name in ("beta", "alpha"))
     resolved = auto_beta(sets, psi) if beta == "auto" else float(beta)
-    return LW(psi=psi, beta=resolved, alpha=float(alpha), **given)
+    return LW(psi=psi, beta=resolved, alpha=float(alpha), **own)
 
 
 def model_options(trial: Trial) -> dict[str, Any]:

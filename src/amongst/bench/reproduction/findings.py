@@ -42,11 +42,10 @@ def findings(found: Reproduction) -> list[str]:
     """Sentences; those that the evidence cannot carry yet are left out."""
     shown = [cell for sheet in found.tables for cell in sheet.cells.values()]
     contests, records = found.contests, found.evidence.records
-    said = [_counts(shown), _by_method(shown), short_rounds(found.runs, records)]
-    said += [_oracle(found, kind) for kind in SEARCHED]
-    said += [_wins(contests, "grid"), _schedules(found)]
+    said = [_counts(shown), _by_method(shown), _wins(contests, "grid"), _schedules(found)]
     said += [_wins(contests, way) for way in ("equal", "study")]
-    said += [_everywhere(contests)]
+    said += [_everywhere(contests), short_rounds(found.runs, records)]
+    said += [_oracle(found, kind) for kind in SEARCHED]
     said += [_leverage(found.sheets["figure1"]), _ablation(found.sheets["figure2"])]
     return [text for text in [*said, _diverged(records)] if text]
 
