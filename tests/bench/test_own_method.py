@@ -1,0 +1,87 @@
+"""A method that a person adds in one file: its own hyper-parameters are searched, and are in keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import pytest
+from torch import Tensor
+
+from amongst.bench import paper, points
+from amongst.bench.execute_population import run_group
+from amongst.bench.plans import Plan, Request, make_plan
+from amongst.bench.trial import make_method, run_trial
+from amongst.errors import InputError
+from amongst.losses import classifier_consistent
+from amongst.methods import METHODS, Method
+
+
+@dataclass(frozen=True)
+class Tempered(Method):
+    """CC at temperature γ, under a name that begins as LW's do."""
+
+    name: ClassVar[str] = "lw-tempered"
+    title: ClassVar[str] = "Tempered"
+    grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"lr": (0.01, 0.1), "gamma": (2.0, 3.0)}
+
+    gamma: float = 1.0
+
+    def loss(self, scores: Tensor, inside: Tensor, weights: Tensor | None) -> Tensor:
+        """−log Σ_{z∈s} p_z, with p = softmax(g/γ)."""
+        return classifier_consistent(scores / self.gamma, inside)
+
+
+@dataclass(frozen=True)
+class Steep(Tempered):
+    """The same with another default."""
+
+    gamma: float = 1.5
+
+
+@dataclass(frozen=True)
+class Clashing(Tempered):
+    """A hyper-parameter that is a setting of training as well."""
+
+    momentum: float = 0.5
+
+
+def planned(monkeypatch: pytest.MonkeyPatch, kind: type[Method] = Tempered, **asked: Any) -> Plan:
+    """A comparison with this method among those of the package."""
+    for place in (points, paper):
+        monkeypatch.setattr(place, "METHODS", {**METHODS, kind.name: kind})
+    given: dict[str, Any] = {"search": "grid", "conditions": ("q=0.3",), "seeds": 1, "epochs": 2}
+    request = Request("compare", datasets=("digits",), methods=("lw-tempered",), quick=True)
+    return make_plan(replace(request, **(given | asked)))
+
+
+def test_own_hyper_parameters_are_trained_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    trials = planned(monkeypatch).trials
+    methods = [make_method(trial, None) for trial in trials]  # type: ignore[arg-type]
+    assert methods == [Tempered(2.0), Tempered(3.0), Tempered(2.0), Tempered(3.0)]
+    assert {trial.settings["weight_decay"] for trial in trials} == {Tempered.weight_decay}
+    alone = [run_trial(trial).metrics["accuracy_final"] for trial in trials]
+    together = [record.metrics["accuracy_final"] for record in run_group(trials)]
+    assert len(set(alone)) == 4
+    assert together == pytest.approx(alone, abs=0.01)
+
+
+def test_equal_search_keeps_own_hyper_parameters(monkeypatch: pytest.MonkeyPatch) -> None:
+    trials = planned(monkeypatch, search="equal").trials
+    assert {trial.settings["gamma"] for trial in trials} == {2.0, 3.0}
+    assert {trial.settings["lr"] for trial in trials} == {0.01, 0.05}
+
+
+@pytest.mark.parametrize("search", ["none", "published"])
+def test_another_default_is_another_trial(monkeypatch: pytest.MonkeyPatch, search: str) -> None:
+    first, second = (planned(monkeypatch, kind, search=search) for kind in (Tempered, Steep))
+    assert first.trials[0].settings["gamma"] == 1.0
+    assert first.trials[0].key != second.trials[0].key
+
+
+def test_a_name_that_training_has_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(
+        InputError, match=r"'lw-tempered' has a hyper-parameter 'momentum'.*another name"
+    ):
+        planned(monkeypatch, Clashing)
