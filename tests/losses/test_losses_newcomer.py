@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from amongst import AverageClassifier, CLPLClassifier, losses
+from amongst import AverageClassifier, CLPLClassifier, as_candidates, losses
 from amongst.errors import DivergenceError, InputError
 from amongst.losses import PSIS
 from amongst.methods import CLPL, LW, Average, Minimum
@@ -106,6 +106,39 @@ def test_scores_of_other_kinds(module: Any) -> None:
 def test_what_is_no_score(bad: Any, words: str) -> None:
     with pytest.raises(InputError, match=words):
         losses.CCLoss(SETS)(bad, ROWS)
+
+
+def test_a_class_that_no_set_holds_is_named_at_the_door() -> None:
+    with pytest.raises(
+        InputError, match=r"\(3, 3\); .* as_candidates\(candidates, classes="
+    ) as found:
+        losses.CCLoss([{0, 2}, {2}, {0}])(scores(), ROWS)
+    assert "must be (batch, 2)" in str(found.value)
+    sets = as_candidates([{0, 2}, {2}, {0}], classes=range(3))
+    assert torch.isfinite(losses.CCLoss(sets)(scores(), ROWS))
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int64, torch.float32])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda g, inside: losses.leveraged_weighted(g, inside, torch.ones(1, 3)),
+        losses.leveraged_weights,
+        losses.candidate_weights,
+        losses.classifier_consistent,
+        losses.minimum,
+        losses.clpl,
+        losses.clpl_mean,
+        losses.best_candidate,
+        lambda g, inside: losses.initial_weights(inside),
+    ],
+)
+def test_a_mask_of_numbers_is_refused_by_name(function: Any, dtype: torch.dtype) -> None:
+    """~1 is -2 (254 in a byte): leveraged_weighted gave -1.5 where 1.5 is right."""
+    inside = torch.tensor([[True, True, False]])
+    assert torch.isfinite(function(torch.zeros(1, 3), inside)).all()
+    with pytest.raises(InputError, match=r"inside has dtype .*Use inside.bool\(\)"):
+        function(torch.zeros(1, 3), inside.to(dtype))
 
 
 @pytest.mark.parametrize("module", WEIGHTED)

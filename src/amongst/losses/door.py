@@ -44,7 +44,8 @@ def as_scores(given: Any, k: int, device: torch.device) -> Tensor:
     if scores.ndim != 2 or scores.shape[1] != k:
         raise InputError(
             f"scores has shape {tuple(scores.shape)}; it must be (batch, {k}): one column for "
-            "each class of the candidate sets."
+            "each class of the candidate sets. If they lack a class, name all of them: "
+            "as_candidates(candidates, classes=...)."
         )
     if scores.device != device:
         raise InputError(

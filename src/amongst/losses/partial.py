@@ -2,8 +2,9 @@
 
 Notation: scores g of shape (..., K); inside, the bool mask [z ∈ s], of the same shape; weights of
 the same shape. What lies on the other side of s is multiplied by 0 rather than masked away, so that
-a NaN score anywhere makes the loss NaN. Everything returns one value a row, shape (...), and reduces nothing else, so that
-one function serves one model and a population. `beta` and `alpha` broadcast over (...).
+a NaN score anywhere makes the loss NaN. Everything returns one value a row, shape (...), and reduces
+nothing else, so that one function serves one model and a population. `beta` and `alpha` broadcast
+over (...). A mask of numbers is refused where its complement counts, since ~1 is −2.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import torch
 from torch import Tensor
 
 from amongst.checks import check_choice
+from amongst.errors import InputError
 from amongst.losses.psi import Psi, get_psi
 
 __all__ = [
@@ -62,7 +64,7 @@ def leveraged_weighted(
     """
     psi = get_psi(psi)
     toward = (weights * psi.toward(scores) * inside).sum(-1)
-    away = (weights * psi.away(scores) * ~inside).sum(-1)
+    away = (weights * psi.away(scores) * _outside(inside)).sum(-1)
     return alpha * toward + beta * away
 
 
@@ -78,11 +80,11 @@ def initial_weights(
     """
     check_choice("rule", rule, ("paper", "official"))
     dtype = dtype or torch.get_default_dtype()
-    k = inside.shape[-1]
+    outside, k = _outside(inside), inside.shape[-1]
     if rule == "official":
         return torch.full(inside.shape, 1 / k, dtype=dtype, device=inside.device)
     size = inside.sum(-1, keepdim=True).to(dtype)
-    return torch.where(inside, 1 / size, 1 / (k - size).clamp(min=1))
+    return torch.where(outside, 1 / (k - size).clamp(min=1), 1 / size)
 
 
 def leveraged_weights(scores: Tensor, inside: Tensor) -> Tensor:
@@ -94,7 +96,7 @@ def leveraged_weights(scores: Tensor, inside: Tensor) -> Tensor:
     >>> leveraged_weights(torch.tensor([1.0, 1.0, 5.0]), inside)
     tensor([0.5000, 0.5000, 1.0000])
     """
-    return candidate_weights(scores, inside) + candidate_weights(scores, ~inside)
+    return candidate_weights(scores, inside) + candidate_weights(scores, _outside(inside))
 
 
 def candidate_weights(scores: Tensor, inside: Tensor) -> Tensor:
@@ -104,7 +106,7 @@ def candidate_weights(scores: Tensor, inside: Tensor) -> Tensor:
     tensor([0.5000, 0.0000, 0.5000])
     """
     floor = torch.finfo(scores.dtype).min
-    return scores.masked_fill(~inside, floor).softmax(-1) * inside
+    return scores.masked_fill(_outside(inside), floor).softmax(-1) * inside
 
 
 def classifier_consistent(scores: Tensor, inside: Tensor) -> Tensor:
@@ -113,7 +115,7 @@ def classifier_consistent(scores: Tensor, inside: Tensor) -> Tensor:
     >>> classifier_consistent(torch.zeros(4), torch.tensor([True, True, False, False]))
     tensor(0.6931)
     """
-    return scores.logsumexp(-1) - scores.masked_fill(~inside, float("-inf")).logsumexp(-1)
+    return scores.logsumexp(-1) - scores.masked_fill(_outside(inside), float("-inf")).logsumexp(-1)
 
 
 def weighted_cross_entropy(scores: Tensor, inside: Tensor, weights: Tensor) -> Tensor:
@@ -151,7 +153,7 @@ def clpl(scores: Tensor, inside: Tensor, psi: str | Psi = "squared_hinge") -> Te
     tensor(0.)
     """
     psi = get_psi(psi)
-    return minimum(scores, inside, psi) + (psi.away(scores) * ~inside).sum(-1)
+    return minimum(scores, inside, psi) + (psi.away(scores) * _outside(inside)).sum(-1)
 
 
 def clpl_mean(scores: Tensor, inside: Tensor, psi: str | Psi = "squared_hinge") -> Tensor:
@@ -163,10 +165,10 @@ def clpl_mean(scores: Tensor, inside: Tensor, psi: str | Psi = "squared_hinge") 
     >>> clpl_mean(torch.tensor([3.0, 1.0, -3.0]), torch.tensor([True, True, False]))
     tensor(0.)
     """
-    psi = get_psi(psi)
+    psi, outside = get_psi(psi), _outside(inside)
     mean = (scores * inside).sum(-1, keepdim=True) / inside.sum(-1, keepdim=True)
-    levelled = torch.where(inside, mean, scores)
-    return average(levelled, inside, psi) + (psi.away(scores) * ~inside).sum(-1)
+    levelled = torch.where(outside, scores, mean)
+    return average(levelled, inside, psi) + (psi.away(scores) * outside).sum(-1)
 
 
 def best_candidate(scores: Tensor, inside: Tensor) -> Tensor:
@@ -175,5 +177,14 @@ def best_candidate(scores: Tensor, inside: Tensor) -> Tensor:
     >>> best_candidate(torch.tensor([3.0, 0.0, 9.0]), torch.tensor([True, True, False]))
     tensor([1., 0., 0.])
     """
-    top = scores.masked_fill(~inside, float("-inf")).argmax(-1, keepdim=True)
+    top = scores.masked_fill(_outside(inside), float("-inf")).argmax(-1, keepdim=True)
     return torch.zeros_like(scores).scatter(-1, top, 1.0)
+
+
+def _outside(inside: Tensor) -> Tensor:
+    """The mask [z ∉ s]."""
+    if inside.dtype != torch.bool:
+        raise InputError(
+            f"inside has dtype {inside.dtype}; it must be a bool mask. Use inside.bool()."
+        )
+    return ~inside
