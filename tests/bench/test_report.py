@@ -225,6 +225,25 @@ def test_a_store_knows_its_plans(synthetic: Maker, tmp_path: Path) -> None:
     assert "runs.sqlite" in to_html(report)
 
 
+def _two_versions(plan: Plan) -> list[Record]:
+    """All folds on the data as they were, and one fold on the data as they are now."""
+    old, new = plan.bind({"birds": "a" * 64}, {}), plan.bind({"birds": "b" * 64}, {})
+    before = [Record(t, {"accuracy_last10": 0.9}, created="2026-01-01") for t in old.trials]
+    now = [Record(t, {"accuracy_last10": 0.5}, created="2026-01-02") for t in new.trials[:1]]
+    return [*now, *before]
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_data_that_changed_have_a_table_of_their_own(asked: bool) -> None:
+    """No cell mixes folds of a file before and after it was edited."""
+    plan = make_plan(Request("compare", datasets=("birds",), methods=("rc",), folds=3))
+    report = build_report(_two_versions(plan), [plan] if asked else [])
+    titles = [table.plan.title.split(" (")[1] for table in report.tables]
+    assert titles == ["data aaaaaaaa)", "data bbbbbbbb)"]
+    assert [table.filled[0].values for table in report.tables] == [(90.0,) * 3, (50.0,)]
+    checked(to_html(report))
+
+
 def test_an_export_makes_the_same_figures(synthetic: Maker, tmp_path: Path) -> None:
     request = Request("table1", datasets=("mnist",), seeds=2)
     with Store(tmp_path / "runs.sqlite") as store:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import amongst
@@ -58,12 +58,11 @@ def build_report(
     kept = tuple(records)
     if not kept:
         raise InputError("there are no records to report: the store is empty.")
-    known = [advance(plan, kept) for plan in plans]
+    known = [advance(version, kept) for plan in plans for version in _versions(plan, kept)]
     rest = unclaimed(kept, known)
     more = [found_plan(rest, "Other results" if plans else "Results")] if rest else []
-    tables = [
-        collect(kept, plan, metric=metric, significance=significance) for plan in [*known, *more]
-    ]
+    laid_out = known + [version for plan in more for version in _versions(plan, kept)]
+    tables = [collect(kept, plan, metric=metric, significance=significance) for plan in laid_out]
     touched = tuple(table for table in tables if _touched(table))
     if not touched:
         has = ", ".join(sorted({name for record in kept for name in record.metrics}))
@@ -108,6 +107,30 @@ def to_html(report: Report, *, title: str = "") -> str:
 
 def _plans(path: Path) -> list[Plan]:
     return [make_plan(Request(**request)) for request in read_requests(path)]
+
+
+def _versions(plan: Plan, records: Sequence[Record]) -> list[Plan]:
+    """The plan once for each version of its data, oldest first: one's own file may have changed, or
+    two files have one name, and no cell mixes them."""
+    found = {name: _digests(name, records) for name in plan.datasets}
+    several = {name for name, digests in found.items() if len(digests) > 1}
+    if not several:
+        return [plan]
+    most = max(map(len, found.values()))
+    shown = [{n: all_[i] for n, all_ in found.items() if i < len(all_)} for i in range(most)]
+    return [_version(plan, digests, several) for digests in shown]
+
+
+def _digests(name: str, records: Sequence[Record]) -> list[str]:
+    """Of the data that go by this name, oldest first; an empty one if none is known."""
+    own = sorted((r for r in records if r.trial.dataset == name), key=lambda r: r.created)
+    return list(dict.fromkeys(filter(None, (r.trial.data_digest for r in own)))) or [""]
+
+
+def _version(plan: Plan, digests: Mapping[str, str], several: Collection[str]) -> Plan:
+    cells = tuple(cell for cell in plan.cells if cell.slot.dataset in digests)
+    names = ", ".join(digest[:8] for name, digest in digests.items() if name in several)
+    return replace(plan, cells=cells, title=f"{plan.title} (data {names})").bind(digests, {})
 
 
 def _touched(table: Table) -> bool:
