@@ -21,6 +21,7 @@ from amongst.engine.population.cohort import form_cohort
 from amongst.engine.population.member import arrange
 from amongst.errors import AmongstWarning, FileFormatError, InputError
 from amongst.methods import CC, LW, Method
+from amongst.metrics import accuracy
 from amongst.models import MLP, build_model
 
 N, D, K = 60, 4, 3
@@ -386,3 +387,32 @@ def test_asking_for_what_was_not_measured() -> None:
         result.last("los")
     with pytest.raises(InputError, match="epochs=0"):
         result.last("loss", 0)
+
+
+@pytest.mark.parametrize("backend", ["auto", "alone"])
+def test_what_is_watched_may_be_written_for_one_model(backend: str) -> None:
+    """As `train` takes it: on the axes (n, K) of one model, and giving a plain number."""
+    truth = torch.arange(len(features())) % K
+    measures: dict[str, Callable[[Tensor], Any]] = {
+        "written for any": lambda g: accuracy(g, truth),
+        "written for one": lambda g: (g.argmax(1) == truth).float().mean(),
+        "a plain number": lambda g: float((g.argmax(-1) == truth).float().mean()),
+        "of numpy": lambda g: (g.numpy().argmax(1) == truth.numpy()).mean(),
+    }
+    watch = [Watch(name, features(), measure) for name, measure in measures.items()]
+    members = [Member(LW(beta=beta), INSIDE, SETTINGS) for beta in (0.0, 1.0, 4.0)]
+    result = train_population(features(), members, device="cpu", watch=watch, backend=backend)
+    expected = result.last("written for any")
+    for name in measures:
+        torch.testing.assert_close(result.last(name), expected, check_dtype=False)
+    cross_entropy = Watch("ce", features(), lambda g: nn.functional.cross_entropy(g, truth))
+    train_population(features(), members, device="cpu", watch=[cross_entropy], backend=backend)
+
+
+def test_two_columns_of_one_name_are_refused() -> None:
+    for name in ("loss", "epoch"):
+        with pytest.raises(InputError, match=f"would be called {name!r}"):
+            population(watch=[Watch(name, features(), mean_score)])
+    held = {"mean": mean_score}
+    with pytest.raises(InputError, match="would be called 'mean'"):
+        population(watch=[Watch("mean", features(), mean_score)], held=held)

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 import torch
 from torch import Tensor, nn
 
-from amongst.engine import Features, Settings, Training, TrainingData, Watch, train
-from amongst.engine.population import Member, train_population
-from amongst.errors import AmongstWarning, InputError
-from amongst.methods import CC, LW, Method
+from amongst.engine import (
+    Features,
+    Settings,
+    Training,
+    TrainingData,
+    Watch,
+    predict_scores,
+    start,
+    train,
+    training_data,
+)
+from amongst.engine.checkpoint import load_checkpoint, save_checkpoint
+from amongst.engine.population import Member, PopulationResult, train_population
+from amongst.errors import AmongstWarning, DivergenceError, InputError
+from amongst.losses import candidate_weights
+from amongst.methods import CC, LW, RC, Method
 from amongst.methods.base import Refresh
 from amongst.metrics import accuracy
 
@@ -34,12 +48,26 @@ def trained(data: TrainingData, precision: str = "float32", model: object = None
     return train(chosen, data, LW(), replace(SETTINGS, precision=precision))  # type: ignore[arg-type]
 
 
+def in_single(method: Method) -> Training:
+    return train(nn.Linear(D, K), problem(), method, SETTINGS)
+
+
+def in_population(method: Method) -> PopulationResult:
+    data = problem()
+    members = [Member(method, data.inside, SETTINGS)]
+    return train_population(data.features, members, model="linear", device="cpu")
+
+
+def watch(name: str, measure: Callable[[Tensor], Any] = torch.mean) -> Watch:
+    return Watch(name, problem().features, measure)
+
+
 def test_float64_means_float64() -> None:
     """Of float32 features too, and what is watched with them."""
     labels = torch.zeros(N, dtype=torch.int64)
-    watch = [Watch("accuracy", problem().features, lambda scores: accuracy(scores, labels))]
+    watched = [watch("accuracy", lambda scores: accuracy(scores, labels))]
     settings = replace(SETTINGS, precision="float64")
-    run = train(nn.Linear(D, K), problem(), LW(), settings, watch=watch)
+    run = train(nn.Linear(D, K), problem(), LW(), settings, watch=watched)
     assert next(run.model.parameters()).dtype == torch.float64
     assert run.weights is not None
     assert run.weights.dtype == torch.float64
@@ -59,14 +87,20 @@ class Mine(Method):
     title: ClassVar[str] = "Mine"
     scalar: bool = False
     refresh: Refresh = "never"
-    weighs: bool = False
+    weighs: bool | int = False
+    fresh: str = ""
 
     @property
     def when(self) -> Refresh:
         return self.refresh
 
     def init(self, inside: Tensor) -> Tensor | None:
-        return inside.float() if self.weighs else None
+        return inside[: None if self.weighs is True else 1].float() if self.weighs else None
+
+    def update(self, scores: Tensor, inside: Tensor) -> Tensor:
+        new = candidate_weights(scores, inside)
+        kinds = {"row": new[..., :1, :], "flat": new.sum(-1), "none": None, "wide": new.double()}
+        return kinds[self.fresh] if self.fresh else super().update(scores, inside)  # type: ignore[return-value]
 
     def loss(self, scores: Tensor, inside: Tensor, weights: Tensor | None) -> Tensor:
         losses = CC().loss(scores, inside, None)
@@ -76,14 +110,147 @@ class Mine(Method):
 @pytest.mark.parametrize(
     ("method", "words"),
     [
-        (Mine(scalar=True), r"loss of the method 'mine' has shape \(\) .* \(16,\)"),
+        (Mine(scalar=True), r"loss of the method 'mine' has shape \(\) .*16,"),
         (Mine(refresh="epoch"), "'mine' has when='epoch', but init"),
         (Mine(refresh="same", weighs=True), "'mine' has when='same', but no update"),
+        (Mine(refresh="batch"), "mine.when='batch' is unknown"),  # type: ignore[arg-type]
+        (
+            Mine(refresh="same", weighs=2),
+            r"init\(inside\) .*'mine' gives a Tensor of shape \(1, 3\)",
+        ),
+        (Mine(refresh="same", weighs=True, fresh="row"), r"update.* of shape \(1, .*3\); it must"),
+        (Mine(refresh="post", weighs=True, fresh="flat"), r"update.* one weight for each row and"),
+        (Mine(refresh="epoch", weighs=True, fresh="none"), "update.* gives a NoneType in place"),
     ],
 )
-def test_a_faulty_method_is_told_what_it_lacks(method: Method, words: str) -> None:
+@pytest.mark.parametrize("engine", [in_single, in_population])
+def test_a_faulty_method_is_told_what_it_lacks(
+    engine: Callable[[Method], object], method: Method, words: str
+) -> None:
     with pytest.raises(InputError, match=words):
-        train(nn.Linear(D, K), problem(), method, SETTINGS)
+        engine(method)
+
+
+def test_weights_of_another_precision_are_kept_in_that_of_training() -> None:
+    run = in_single(Mine(refresh="same", weighs=True, fresh="wide"))
+    assert run.weights is not None
+    assert run.weights.dtype == torch.float32
+    in_population(Mine(refresh="same", weighs=True, fresh="wide"))
+
+
+def test_a_method_without_a_name_has_that_of_its_class() -> None:
+    class Nameless(Method):
+        def loss(self, scores: Tensor, inside: Tensor, weights: Tensor | None) -> Tensor:
+            return CC().loss(scores, inside, None)
+
+    assert (Nameless().name, Nameless().title) == ("nameless", "Nameless")
+    assert type("Better", (LW,), {})().name == "lw"
+    in_population(Nameless())
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"method": LW}, "method=<class .*LW'> must be a Method, such as LW"),
+        ({"method": "lw"}, "method='lw' must be a Method"),
+        ({"settings": {"epochs": 2}}, "settings is a dict; it must be a Settings"),
+        ({"data": (1, 2)}, r"data is a tuple; it must be a TrainingData, such as training_data\("),
+        ({"model": "mlp"}, r"model='mlp' must be a Module, such as build_model\("),
+        ({"model": nn.Identity()}, "no parameter to train"),
+        ({"model": nn.Linear(D, K).requires_grad_(False)}, "no parameter to train"),
+        ({"watch": [watch("loss")]}, "columns of the history would be called 'loss'"),
+        ({"watch": [watch("a"), watch("a")]}, "columns of the history would be called 'a'"),
+        ({"watch": [watch("a", lambda g: g.mean(0))]}, r"'a' gives a value of shape \(3,\)"),
+    ],
+)
+def test_arguments_of_the_wrong_kind_are_one_sentence(wrong: dict[str, Any], words: str) -> None:
+    given = {"model": nn.Linear(D, K), "data": problem(), "method": LW(), "settings": SETTINGS}
+    with pytest.raises(InputError, match=words):
+        train(**given | wrong)
+
+
+def test_features_and_masks_of_the_wrong_kind_are_one_sentence() -> None:
+    data = problem()
+    rows = data.features.values.numpy()
+    for call in (
+        lambda: training_data(rows, data.inside.numpy()),  # type: ignore[arg-type]
+        lambda: Watch("a", rows, torch.mean),  # type: ignore[arg-type]
+        lambda: predict_scores(nn.Linear(D, K), rows),  # type: ignore[arg-type]
+        lambda: train_population(rows, [Member(LW(), data.inside)]),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(
+            InputError, match=r"is a ndarray; expected Features, such as Features.of"
+        ):
+            call()
+    with pytest.raises(InputError, match=r"not a ndarray; use Features.of"):
+        Features(rows)  # type: ignore[arg-type]
+    for mask, words in ((data.inside.int(), "Tensor of dtype torch.int32"), (rows > 0, "ndarray")):
+        with pytest.raises(InputError, match=f"inside is a {words}; expected a bool tensor"):
+            TrainingData(data.features, mask)  # type: ignore[arg-type]
+
+
+def test_training_data_takes_candidates_as_they_come() -> None:
+    data = problem()
+    lists = [row.nonzero().flatten().tolist() for row in data.inside]
+    assert torch.equal(training_data(data.features, lists).inside, data.inside)
+
+
+def test_a_row_without_a_candidate_is_refused() -> None:
+    """LW, RC, PRODEN, CLPL and Minimum trained on it in silence; CC blamed the learning rate."""
+    data = problem()
+    inside = data.inside.clone()
+    inside[7] = False
+    with pytest.raises(InputError, match=r"^inside\[7\] is an empty candidate set"):
+        TrainingData(data.features, inside)
+    members = [Member(LW(), data.inside, SETTINGS), Member(CC(), inside, SETTINGS)]
+    with pytest.raises(InputError, match=r"members\[1\].inside\[7\] is an empty candidate set"):
+        train_population(data.features, members, model="linear", device="cpu")
+    others = torch.tensor([i for i in range(len(data)) if i != 7])
+    chosen = [Member(CC(), inside, SETTINGS, rows=others)]
+    assert train_population(data.features, chosen, model="linear", device="cpu").diverged == [None]
+
+
+def test_nan_in_the_features_is_not_blamed_on_the_learning_rate() -> None:
+    data = problem()
+    data.features.values[3, 1] = torch.nan
+    with pytest.raises(DivergenceError, match="Row 3 of the features contains NaN"):
+        train(nn.Linear(D, K), data, LW(), SETTINGS)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("method", [LW(), RC()])
+def test_going_on_in_float64_loses_no_digit(
+    tmp_path: Path, method: Method, dtype: torch.dtype
+) -> None:
+    """The model is put in the precision of training before a checkpoint is read into it."""
+    data, settings = problem(dtype), replace(SETTINGS, epochs=4, precision="float64")
+
+    def fresh() -> Training:
+        torch.manual_seed(0)
+        return start(nn.Linear(D, K), data, method, settings)
+
+    whole, half, again = fresh(), fresh(), fresh()
+    train(whole.model, data, method, settings, training=whole)
+    train(half.model, data, method, replace(settings, epochs=2), training=half)
+    save_checkpoint(tmp_path / "run", half)
+    load_checkpoint(tmp_path / "run", again)
+    train(again.model, data, method, settings, training=again)
+    assert torch.equal(whole.model.weight, again.model.weight)
+    assert [r["loss"] for r in whole.records] == [r["loss"] for r in again.records]
+
+
+def test_a_state_of_another_run_is_refused() -> None:
+    data = problem()
+    state = train(nn.Linear(D, K), data, LW(), SETTINGS)
+    more = replace(SETTINGS, epochs=SETTINGS.epochs + 1)
+    with pytest.raises(InputError, match="state of another model"):
+        train(nn.Linear(D, K), data, LW(), more, training=state)
+    with pytest.raises(InputError, match=r"weights of shape \(\d+, 3\), but .*'cc' needs None"):
+        train(state.model, data, CC(), more, training=state)
+    part = TrainingData(Features(data.features.values[:20]), data.inside[:20])
+    with pytest.raises(InputError, match=r"'lw' needs \(20, 3\)"):
+        train(state.model, part, LW(), more, training=state)
+    assert train(state.model, data, LW(), more, training=state).epoch == more.epochs
 
 
 class Pair(nn.Module):

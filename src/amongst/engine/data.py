@@ -9,10 +9,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amongst.candidates import CandidateSets
+from amongst.candidates import as_candidates
 from amongst.errors import InputError
 
-__all__ = ["Features", "TrainingData", "as_device", "training_data"]
+__all__ = [
+    "Features",
+    "TrainingData",
+    "as_device",
+    "check_features",
+    "check_masks",
+    "training_data",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +44,12 @@ class Features:
     shift: Tensor | None = None
     scale: Tensor | None = None
     dtype: torch.dtype = torch.float32
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.values, Tensor):
+            raise InputError(
+                f"Features holds a tensor, not a {type(self.values).__name__}; use Features.of(X)."
+            )
 
     def __len__(self) -> int:
         return len(self.values)
@@ -104,6 +117,8 @@ class TrainingData:
     inside: Tensor
 
     def __post_init__(self) -> None:
+        check_features("features", self.features)
+        check_masks("inside", self.inside)
         if self.inside.ndim != 2 or len(self.inside) != len(self.features):
             raise InputError(
                 f"inside has shape {tuple(self.inside.shape)}; with {len(self.features)} rows of "
@@ -133,14 +148,15 @@ class TrainingData:
 
 
 def training_data(
-    features: Features, sets: CandidateSets, device: torch.device | str = "cpu"
+    features: Features, candidates: Any, device: torch.device | str = "cpu"
 ) -> TrainingData:
-    """Put features and candidate sets side by side on a device.
+    """Put features and candidate sets, in any form `as_candidates` takes, side by side on a device.
 
-    >>> from amongst import as_candidates
-    >>> len(training_data(Features.of(np.zeros((2, 3))), as_candidates([{0, 1}, {1}])))
+    >>> len(training_data(Features.of(np.zeros((2, 3))), [{0, 1}, {1}]))
     2
     """
+    check_features("features", features)
+    sets = as_candidates(candidates)
     if len(features) != len(sets):
         raise InputError(
             f"X has {len(features)} rows, but y has {len(sets)} candidate sets; they must agree."
@@ -165,6 +181,41 @@ def as_device(device: str | torch.device) -> torch.device:
             "device='cpu', or device='auto'."
         ) from error
     return chosen
+
+
+def check_features(name: str, value: Any) -> None:
+    """An error for what is no `Features`: how to scale it is for a person to say.
+
+    >>> check_features("features", np.eye(2))
+    Traceback (most recent call last):
+    amongst.errors.InputError: features is a ndarray; expected Features, such as Features.of(X, shift=X.mean(0), scale=X.std(0)).
+    """
+    if not isinstance(value, Features):
+        raise InputError(
+            f"{name} is a {type(value).__name__}; expected Features, such as "
+            "Features.of(X, shift=X.mean(0), scale=X.std(0))."
+        )
+
+
+def check_masks(name: str, inside: Tensor) -> None:
+    """An error for what is no bool mask, and for a row without a candidate.
+
+    >>> check_masks("inside", torch.tensor([[True, True], [False, False]]))
+    Traceback (most recent call last):
+    amongst.errors.InputError: inside[1] is an empty candidate set; every row needs at least one label. Drop the row, or make it all True.
+    """
+    if not isinstance(inside, Tensor) or inside.dtype != torch.bool:
+        of = f" of dtype {inside.dtype}" if isinstance(inside, Tensor) else ""
+        raise InputError(
+            f"{name} is a {type(inside).__name__}{of}; expected a bool tensor of shape (n, K), as "
+            "training_data(features, candidates) makes it."
+        )
+    is_empty = ~inside.any(-1)
+    if is_empty.any():
+        raise InputError(
+            f"{name}[{int(is_empty.nonzero()[0])}] is an empty candidate set; every row needs at "
+            "least one label. Drop the row, or make it all True."
+        )
 
 
 def _constant(value: Any) -> Tensor | None:

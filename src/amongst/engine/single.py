@@ -14,7 +14,17 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from amongst.engine.data import Features, TrainingData
+from amongst.engine.data import Features, TrainingData, check_features
+from amongst.engine.door import (
+    check_batches,
+    check_columns,
+    check_kind,
+    check_losses,
+    check_scores,
+    check_trainable,
+    first_weights,
+    new_weights,
+)
 from amongst.engine.order import batch_bounds, permutation, split_seed
 from amongst.engine.precision import warn_of_precision
 from amongst.engine.settings import Settings, learning_rate
@@ -22,7 +32,7 @@ from amongst.errors import DivergenceError, InputError
 from amongst.methods import Method
 from amongst.models import seeded
 
-__all__ = ["Training", "Watch", "check_losses", "predict_scores", "run_epoch", "start", "train"]
+__all__ = ["Training", "Watch", "predict_scores", "run_epoch", "start", "train"]
 
 EVALUATION_BATCH = 1024
 
@@ -38,12 +48,32 @@ class Watch:
     ----------
     name : the column of the history.
     features : what to score.
-    measure : scores (n, K) → a scalar tensor, e.g. a function of `amongst.metrics`.
+    measure : scores (n, K) → one number, e.g. a function of `amongst.metrics`. A population asks it
+        once for all its members, (M, n, K) → (M,), and one by one where that fails.
     """
 
     name: str
     features: Features
-    measure: Callable[[Tensor], Tensor]
+    measure: Callable[[Tensor], Any]
+
+    def __post_init__(self) -> None:
+        check_features(f"features of the watch {self.name!r}", self.features)
+
+    def value(self, scores: Tensor) -> Tensor:
+        """What is measured of the scores (n, K) of one model, shape ().
+
+        >>> Watch("mean", Features(torch.zeros(1, 2)), lambda scores: float(scores.mean())).value(
+        ...     torch.ones(1, 3)
+        ... )
+        tensor(1.)
+        """
+        value = torch.as_tensor(self.measure(scores))
+        if value.numel() != 1:
+            raise InputError(
+                f"the watch {self.name!r} gives a value of shape {tuple(value.shape)} for scores of "
+                f"shape {tuple(scores.shape)}; it must give one number."
+            )
+        return value.reshape(())
 
 
 @dataclass(eq=False)
@@ -89,7 +119,7 @@ def train(
     data : features and candidate masks.
     method, settings : what to minimise, and how.
     watch : measured after every epoch.
-    training : an earlier state to go on from.
+    training : an earlier state of this model to go on from.
     on_epoch : called after every epoch, e.g. to save a checkpoint or move a progress bar.
     stepper : what to do with the rows of a batch in place of `step`, on the state `training`. By
         default, on a GPU and where that pays, an `amongst.engine.graphs.GraphedStep`.
@@ -113,11 +143,12 @@ def train(
     >>> run.history.columns.tolist()
     ['epoch', 'lr', 'loss', 'covering', 'seconds']
     """
-    _check_batches(model, data, settings)
+    data = _settled(model, data, method, settings)
+    check_columns(item.name for item in watch)
     warn_of_precision(settings.precision, data.features.device)
-    data = data.seen_in(settings.precision)
-    model.to(data.features.device, data.features.dtype)
     watch = _seen_with(data.features, watch)
+    if training is not None:
+        _check_training(training, model, data, method)
     state = training or start(model, data, method, settings)
     stepper = stepper or _fast_stepper(state, data, method, settings)
     while state.epoch < settings.epochs:
@@ -130,16 +161,42 @@ def train(
 
 
 def start(model: nn.Module, data: TrainingData, method: Method, settings: Settings) -> Training:
-    """The state before the first epoch."""
-    weights = method.init(data.inside)
-    if weights is None and method.when != "never":
-        raise InputError(
-            f"the method {method.name!r} has when={method.when!r}, but init(inside) gives no weights "
-            "to change. Let init return them, shape (n, K), or let when be 'never'."
-        )
+    """The state before the first epoch, the model on the device and in the precision of training."""
+    data = _settled(model, data, method, settings)
+    weights = first_weights(method, data.inside)
     if weights is not None:
         weights = weights.to(data.features.dtype)
     return Training(model, _optimizer(model, settings), weights)
+
+
+def _settled(
+    model: nn.Module, data: TrainingData, method: Method, settings: Settings
+) -> TrainingData:
+    """The data in the precision of training, and the model put beside them."""
+    check_kind("model", model, nn.Module)
+    check_kind("data", data, TrainingData)
+    check_kind("method", method, Method)
+    check_kind("settings", settings, Settings)
+    check_trainable(model)
+    check_batches(model, len(data), settings)
+    data = data.seen_in(settings.precision)
+    model.to(data.features.device, data.features.dtype)
+    return data
+
+
+def _check_training(
+    training: Training, model: nn.Module, data: TrainingData, method: Method
+) -> None:
+    """An earlier state must be of this model, and its weights of these data and this method."""
+    if training.model is not model:
+        raise InputError("training is a state of another model; train its own, training.model.")
+    wanted = None if first_weights(method, data.inside[:1]) is None else tuple(data.inside.shape)
+    found = None if training.weights is None else tuple(training.weights.shape)
+    if found != wanted:
+        raise InputError(
+            f"training has weights of shape {found}, but the method {method.name!r} needs {wanted} "
+            "on these data; go on with the method and the data that it was started with."
+        )
 
 
 def run_epoch(
@@ -168,12 +225,18 @@ def run_epoch(
     if not math.isfinite(loss):
         raise DivergenceError(
             f"the loss became {loss} in epoch {state.epoch + 1} at learning rate {lr:g} "
-            f"({method.name}, {settings.optimizer}). Try a learning rate of {lr / 10:g}, or scale "
-            "the features."
+            f"({method.name}, {settings.optimizer}). {_remedy(data.features, lr)}"
         )
     record = {"epoch": state.epoch + 1, "lr": lr, "loss": loss, "covering": covering}
     record |= _measured(state.model, watch, settings)
     return record | {"seconds": time.perf_counter() - began}
+
+
+def _remedy(features: Features, lr: float) -> str:
+    wrong = ~torch.isfinite(features.values).flatten(1).all(1)
+    if wrong.any():
+        return f"Row {int(wrong.nonzero()[0])} of the features contains NaN or infinity: mend or drop it."
+    return f"Try a learning rate of {lr / 10:g}, or scale the features."
 
 
 def step(
@@ -183,7 +246,7 @@ def step(
     x, inside = data.features.batch(rows), data.inside[rows]
     weights = None if state.weights is None else state.weights[rows]
     scores = _forward(state.model, x, settings)
-    _check_scores(scores, inside)
+    check_scores(scores, inside)
     scores = scores.to(data.features.dtype)
     losses = method.loss(scores, inside, weights)
     check_losses(losses, inside, method)
@@ -249,6 +312,7 @@ def predict_scores(
     >>> predict_scores(build_model("linear", (2,), 3, seed=0), Features.of(np.zeros((5, 2)))).shape
     torch.Size([5, 3])
     """
+    check_features("features", features)
     was_training = model.training
     model.eval()
     chunks = []
@@ -267,7 +331,7 @@ def _measured(model: nn.Module, watch: Sequence[Watch], settings: Settings) -> d
     for item in watch:
         if id(item.features) not in scored:
             scored[id(item.features)] = predict_scores(model, item.features, settings)
-        record[item.name] = float(item.measure(scored[id(item.features)]))
+        record[item.name] = float(item.value(scored[id(item.features)]))
     return record
 
 
@@ -285,14 +349,14 @@ def _refresh_rows(
     if method.when == "post":
         with _autocast(x.device, settings):
             scores = state.model(x).to(scores.dtype)
-    state.weights[rows] = method.update(scores, inside)
+    state.weights[rows] = new_weights(method, scores, inside, state.weights.dtype)
 
 
 def _refresh_all(state: Training, data: TrainingData, method: Method, settings: Settings) -> None:
     """In place: a captured graph reads the weights where they are."""
     assert state.weights is not None
     scores = predict_scores(state.model, data.features, settings)
-    state.weights.copy_(method.update(scores, data.inside))
+    state.weights.copy_(new_weights(method, scores, data.inside, state.weights.dtype))
 
 
 def _batches(data: TrainingData, settings: Settings, epoch: int) -> Iterator[Tensor]:
@@ -318,37 +382,3 @@ def _autocast(device: torch.device, settings: Settings | None) -> AbstractContex
     if settings is not None and settings.precision == "bf16" and device.type == "cuda":
         return torch.autocast("cuda", dtype=torch.bfloat16)
     return nullcontext()
-
-
-def check_losses(losses: Tensor, inside: Tensor, method: Method) -> None:
-    """One value a row, of masks (..., B, K)."""
-    if losses.shape != inside.shape[:-1]:
-        raise InputError(
-            f"the loss of the method {method.name!r} has shape {tuple(losses.shape)} for batches of "
-            f"shape {tuple(inside.shape)}; it must be one value a row, shape "
-            f"{tuple(inside.shape[:-1])}: let it work on the last axis only."
-        )
-
-
-def _check_scores(scores: Tensor, inside: Tensor) -> None:
-    if not isinstance(scores, Tensor):
-        raise InputError(
-            f"the model gives a {type(scores).__name__}; it must give scores, a tensor of shape "
-            f"{tuple(inside.shape)}."
-        )
-    if scores.shape != inside.shape:
-        raise InputError(
-            f"the model gives scores of shape {tuple(scores.shape)} for a batch of "
-            f"{len(inside)} rows; with {inside.shape[1]} classes it must be {tuple(inside.shape)}."
-        )
-
-
-def _check_batches(model: nn.Module, data: TrainingData, settings: Settings) -> None:
-    smallest = min(b - a for a, b in batch_bounds(len(data), settings.batch_size))
-    normalises = any(isinstance(m, nn.modules.batchnorm._BatchNorm) for m in model.modules())
-    if smallest < 2 and normalises:
-        raise InputError(
-            f"a batch of one row (n_samples={len(data)}, batch_size={settings.batch_size}) is too "
-            "small for batch normalisation, which needs two. Raise batch_size, add rows, or use "
-            "model='linear'."
-        )

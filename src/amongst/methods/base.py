@@ -52,7 +52,7 @@ class Method(ABC):
 
     Attributes
     ----------
-    name, title : for options, and for people.
+    name, title : for options, and for people; if not given, the name of the class.
     optimizer : what the paper trains it with.
     lr, weight_decay : a good start on standardised features; what the estimators use.
     grid : the paper's search space.
@@ -67,6 +67,11 @@ class Method(ABC):
     weight_decay: ClassVar[float] = 1e-3
     grid: ClassVar[Mapping[str, tuple[Any, ...]]]
     leaves: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.title = getattr(cls, "title", cls.__name__)
+        cls.name = getattr(cls, "name", cls.__name__.lower())
 
     @property
     def when(self) -> Refresh:

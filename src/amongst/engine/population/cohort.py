@@ -9,9 +9,10 @@ import torch
 from torch import Tensor
 
 from amongst.engine.data import Features
+from amongst.engine.door import check_batches, first_weights
 from amongst.engine.order import batch_bounds, permutation, split_seed
 from amongst.engine.population.candidates import PackedCandidates, pack
-from amongst.engine.population.member import Member, check_batches, runs
+from amongst.engine.population.member import Member, runs
 from amongst.engine.population.optimizers import StackedOptimizer
 from amongst.errors import InputError
 from amongst.methods import LossForm, Method
@@ -195,7 +196,7 @@ def form_cohort(
     features = features.to(device, dtype)
     compute = torch.bfloat16 if precision == "bf16" and device.type == "cuda" else dtype
     models = _fresh_models(members, features, model, options)
-    check_batches(models[0], members[0])
+    check_batches(models[0], members[0].n_rows, members[0].settings)
     network = stack_models(models, device=device, dtype=dtype, compute=compute, pad=pad)
     n, m = members[0].n_rows, len(members)
     steps = len(batch_bounds(n, members[0].settings.batch_size))
@@ -245,12 +246,13 @@ def _initial_weights(
     members: Sequence[Member], method: Method, dtype: torch.dtype, device: torch.device
 ) -> Tensor | None:
     k, n = members[0].n_classes, members[0].n_rows
-    if method.init(torch.ones(1, k, dtype=torch.bool)) is None:
+    if first_weights(method, torch.ones(1, k, dtype=torch.bool)) is None:
         return None
     weights = torch.empty(len(members), n, k, dtype=dtype, device=device)
     for slot, member in zip(weights, members, strict=True):
         inside = member.inside.to(device)
-        first = method.init(inside if member.rows is None else inside[member.rows.to(device)])
+        own = inside if member.rows is None else inside[member.rows.to(device)]
+        first = first_weights(method, own)
         assert first is not None
         slot.copy_(first)
     return weights

@@ -51,7 +51,7 @@ def measure_watched(cohort: Cohort, watch: Sequence[Watch]) -> list[Tensor]:
         if key not in scored:
             moved = item.features.to(cohort.device, cohort.features.dtype)
             scored[key] = score(cohort.network, moved)
-        values.append(_per_member(item.measure, scored[key]))
+        values.append(_per_member(item, scored[key]))
     return values
 
 
@@ -99,9 +99,12 @@ def measure_held(
     return values
 
 
-def _per_member(measure: Callable[[Tensor], Tensor], scores: Tensor) -> Tensor:
+def _per_member(item: Watch, scores: Tensor) -> Tensor:
     """The measure of each member; one that knows no leading axes is asked member by member."""
-    values = measure(scores)
-    if values.shape == scores.shape[:1]:
+    try:
+        values = item.measure(scores)
+    except Exception:
+        values = None
+    if isinstance(values, Tensor) and values.shape == scores.shape[:1]:
         return values
-    return torch.stack([torch.as_tensor(measure(own)) for own in scores])
+    return torch.stack([item.value(own) for own in scores]).to(scores.device)

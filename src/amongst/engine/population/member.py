@@ -9,15 +9,17 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from amongst.candidates import CandidateSets
-from amongst.engine.order import batch_bounds, split_seed
+from amongst.engine.data import check_masks
+from amongst.engine.door import check_kind
+from amongst.engine.order import split_seed
 from amongst.engine.settings import Settings
 from amongst.errors import InputError
 from amongst.methods import Method
 
-__all__ = ["Member", "Run", "arrange", "check_batches", "check_members", "combined", "runs"]
+__all__ = ["Member", "Run", "arrange", "check_members", "combined", "runs"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,10 +143,13 @@ def combined(methods: Sequence[Method]) -> Method:
 
 
 def check_members(members: Sequence[Member], n: int) -> None:
-    """Every mask fits the features, and every subset of rows exists."""
+    """Every mask fits the features, every subset of rows exists, and each row has a candidate."""
     if not members:
         raise InputError("members is empty: a population needs at least one member.")
+    looked_at = set()
     for i, member in enumerate(members):
+        check_kind(f"members[{i}].method", member.method, Method)
+        check_kind(f"members[{i}].settings", member.settings, Settings)
         shape = tuple(member.inside.shape)
         if member.inside.dtype != torch.bool or len(shape) != 2 or shape[0] != n:
             raise InputError(
@@ -159,18 +164,9 @@ def check_members(members: Sequence[Member], n: int) -> None:
         _check_rows(f"members[{i}].rows", member.rows, n)
         _check_rows(f"members[{i}].held", member.held, n)
         _check_truth(f"members[{i}].held_truth", member, members[0])
-
-
-def check_batches(model: nn.Module, member: Member) -> None:
-    """Batch normalisation needs two rows in every batch."""
-    n, size = member.n_rows, member.settings.batch_size
-    smallest = min(b - a for a, b in batch_bounds(n, size))
-    normalises = any(isinstance(m, nn.modules.batchnorm._BatchNorm) for m in model.modules())
-    if smallest < 2 and normalises:
-        raise InputError(
-            f"a batch of one row (n_samples={n}, batch_size={size}) is too small for batch "
-            "normalisation, which needs two. Raise batch_size, add rows, or use model='linear'."
-        )
+        if (key := (id(member.inside), id(member.rows))) not in looked_at:
+            looked_at.add(key)
+            _check_sets(f"members[{i}].inside", member)
 
 
 def _as_mask(inside: Any) -> Tensor:
@@ -195,6 +191,14 @@ def _check_rows(name: str, rows: Tensor | None, n: int) -> None:
         )
     if int(rows.min()) < 0 or int(rows.max()) >= n:
         raise InputError(f"{name} points outside the {n} rows of the features.")
+
+
+def _check_sets(name: str, member: Member) -> None:
+    """Only the rows that it trains on need a candidate."""
+    if member.rows is None:
+        check_masks(name, member.inside)
+    else:
+        check_masks(f"{name}[rows]", member.inside[member.rows.long().to(member.inside.device)])
 
 
 def _check_truth(name: str, member: Member, first: Member) -> None:

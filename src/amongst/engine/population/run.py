@@ -15,7 +15,8 @@ from torch import Tensor
 
 from amongst.checks import check_integer
 from amongst.engine.checkpoint import Pause
-from amongst.engine.data import Features, as_device
+from amongst.engine.data import Features, as_device, check_features
+from amongst.engine.door import check_columns
 from amongst.engine.population.alone import goes_alone, train_alone
 from amongst.engine.population.backends import choose_backend, make_stepper
 from amongst.engine.population.checkpoint import (
@@ -32,7 +33,7 @@ from amongst.engine.population.probe import settled
 from amongst.engine.population.progress import Progress
 from amongst.engine.population.result import PopulationResult, Wave
 from amongst.engine.population.step import refresh_all
-from amongst.engine.population.task import Task
+from amongst.engine.population.task import COUNTED, Task
 from amongst.engine.precision import products_in, warn_of_precision
 from amongst.engine.single import Watch
 from amongst.errors import AmongstWarning, InputError
@@ -99,6 +100,7 @@ def train_population(
     >>> result.history(2).columns.tolist()
     ['epoch', 'lr', 'loss', 'covering', 'seconds']
     """
+    check_features("features", features)
     check_members(members, len(features))
     check_integer("checkpoint_every", checkpoint_every, low=1)
     chosen = as_device(device)
@@ -115,6 +117,7 @@ def train_population(
         keep_weights=keep_weights,
         progress=Progress.of(members, on_epoch),
     )
+    check_columns(task.columns[len(COUNTED) :])
     task = settled(task)
     if checkpoint is not None:
         task = replace(task, mark=mark_of_task(features, watch, task.columns))

@@ -9,8 +9,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from amongst.engine.door import check_losses, new_weights
 from amongst.engine.population.cohort import Cohort, Group
-from amongst.engine.single import check_losses
 
 __all__ = ["advance", "group_slopes", "keep_weights", "refresh_all"]
 
@@ -100,7 +100,8 @@ def _refresh_chunk(cohort: Cohort, group: Group, a: int, b: int) -> None:
     index = torch.arange(a, b, device=cohort.device) if own is None else own[:, a:b]
     x = cohort.features.batch(index)
     scores = cohort.network.evaluate(x, group.part, shared=own is None)
-    new = group.method.update(scores, cohort.candidates.of(index, group.part))
+    inside = cohort.candidates.of(index, group.part)
+    new = new_weights(group.method, scores, inside, group.weights.dtype)
     old = group.weights[:, a:b]
     old.copy_(torch.where(cohort.alive[group.part].view(-1, 1, 1), new, old))
 
@@ -135,7 +136,7 @@ def keep_weights(
 ) -> None:
     """Store a group's new weights for these rows, but not those of dead members."""
     assert group.weights is not None
-    new = group.method.update(scores, inside).flatten(0, 1)
+    new = new_weights(group.method, scores, inside, group.weights.dtype).flatten(0, 1)
     flat, place = group.weights.flatten(0, 1), _flat(group, rows)
     mask = cohort.alive[group.part].view(-1, 1).expand_as(rows).reshape(-1, 1)
     flat.index_copy_(0, place, torch.where(mask, new, flat.index_select(0, place)))
