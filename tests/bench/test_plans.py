@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -132,6 +133,13 @@ def test_a_miniature_of_every_plan_needs_digits_only(name: str) -> None:
     assert len(plan.trials) <= 250
     assert {t.settings.get("epochs", 10) for t in plan.trials} == {10}
     assert "convnet" not in {t.model for t in plan.trials}
+
+
+def test_a_method_without_a_network_stays_if_named() -> None:
+    request = Request("table2", datasets=("lost",), models=("linear",))
+    assert {cell.slot.model for cell in make_plan(request).cells} == {"linear"}
+    plan = make_plan(replace(request, methods=("rc", "ipal")))
+    assert [(c.slot.method, c.slot.model) for c in plan.cells] == [("ipal", "-"), ("rc", "linear")]
 
 
 @pytest.mark.parametrize(

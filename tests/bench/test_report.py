@@ -23,6 +23,7 @@ from amongst.bench.commands import reproduce_command
 from amongst.bench.layout import Place
 from amongst.bench.payload import pack_curve, payload, script_json
 from amongst.bench.plans import Plan, Request, make_plan
+from amongst.bench.render import to_csv
 from amongst.bench.report import build_report, read_report, to_html
 from amongst.bench.store import Store
 from amongst.bench.summary import overview
@@ -242,6 +243,8 @@ def test_data_that_changed_have_a_table_of_their_own(asked: bool) -> None:
     assert titles == ["data aaaaaaaa)", "data bbbbbbbb)"]
     assert [table.filled[0].values for table in report.tables] == [(90.0,) * 3, (50.0,)]
     checked(to_html(report))
+    named = [to_csv(table).splitlines()[1].split(",")[1] for table in report.tables]
+    assert named == [table.plan.title for table in report.tables]
 
 
 def test_an_export_makes_the_same_figures(synthetic: Maker, tmp_path: Path) -> None:

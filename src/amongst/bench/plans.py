@@ -225,12 +225,18 @@ def _narrowed(slots: Sequence[Slot], request: Request) -> list[Slot]:
         known = {getattr(slot, name) for slot in slots}
         for value in values:
             _check_axis(name, value, known, request.plan)
-        kept = [p for p in kept if not values or getattr(p, name) in values]
+        kept = [p for p in kept if not values or _in_axis(p, name, values, request)]
     if not kept:
         raise InputError(
             "no cell of the plan has these datasets, methods, conditions and models together."
         )
     return kept
+
+
+def _in_axis(slot: Slot, name: str, values: Sequence[str], request: Request) -> bool:
+    """A method without a network that was named stays, whatever networks the others have."""
+    named = name == "model" and slot.method in CLASSICAL and slot.method in request.methods
+    return named or getattr(slot, name) in values
 
 
 def _check_axis(name: str, value: str, known: set[str], plan: str) -> None:

@@ -174,12 +174,12 @@ def to_csv(table: Table) -> str:
     """One line for each planned cell, all that is known of it; NaN is left empty."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["plan", *_COLUMNS])
+    writer.writerow(["plan", "title", *_COLUMNS])
     plan = "" if isinstance(table.plan, FoundPlan) else table.plan.request.plan
     for place in table.layout.places:
         entry = table.entries[place]
         found = [read(entry) for read in _COLUMNS.values()]
-        writer.writerow([plan, *map(_csv, found)])
+        writer.writerow([plan, table.plan.title, *map(_csv, found)])
     return text.getvalue()
 
 
