@@ -349,3 +349,28 @@ def test_vmap_compiles_into_one_graph(module: Any) -> None:
 @every_module
 def test_without_checks_nothing_is_looked_at(module: Any) -> None:
     assert torch.isnan(module(SETS, check=False)(scores() * float("nan"), ROWS))
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_a_loss_of_ones_own_gives_one_value_a_row(reduction: str) -> None:
+    """A mean in place of it was taken for the sum."""
+
+    class Mean(losses.CCLoss):
+        def loss(self, scores: Tensor, inside: Tensor, weights: Tensor) -> Tensor:
+            return super().loss(scores, inside, weights).mean()
+
+    with pytest.raises(InputError, match=r"Mean.loss gives shape \(\) .* it must be \(3,\)"):
+        Mean(SETS, reduction=reduction)(scores(), ROWS)
+
+
+def test_weights_of_ones_own_are_one_for_each_row() -> None:
+    """One row of them was spread over the batch."""
+
+    class First(losses.PRODENLoss):
+        def refreshed(self, scores: Tensor, inside: Tensor) -> Tensor:
+            return super().refreshed(scores, inside)[:1]
+
+    criterion = First(SETS)
+    with pytest.raises(InputError, match=r"First.refreshed gives shape \(1, 3\)"):
+        criterion.update(scores(), ROWS)
+    assert torch.equal(criterion.weights, losses.PRODENLoss(SETS).weights)

@@ -24,6 +24,7 @@ __all__ = [
     "check_factor",
     "check_losses",
     "check_scores",
+    "check_shape",
     "in_range",
 ]
 
@@ -120,6 +121,20 @@ def check_losses(losses: Tensor, scores: Tensor, weights: Tensor) -> None:
     else:
         cause = f"it overflows {scores.dtype} at scores up to {scores.abs().max():g}. {REMEDY}"
     raise DivergenceError(f"the loss is not finite: {cause}")
+
+
+def check_shape(name: str, found: Tensor, wanted: torch.Size) -> None:
+    """An error where a loss of one's own gives a tensor of another shape, which might broadcast.
+
+    >>> check_shape("Mine.loss", torch.tensor(1.5), torch.Size([4]))
+    Traceback (most recent call last):
+    amongst.errors.InputError: Mine.loss gives shape () for a batch of 4 rows; it must be (4,).
+    """
+    if found.shape != wanted:
+        raise InputError(
+            f"{name} gives shape {tuple(found.shape)} for a batch of {wanted[0]} rows; it must be "
+            f"{tuple(wanted)}."
+        )
 
 
 def check_factor(name: str, value: Any) -> float:

@@ -41,6 +41,9 @@ REDUCTIONS = ("mean", "sum", "none")
 class PartialLabelLoss(nn.Module):
     """Base of the loss modules: holds the candidate sets, and weights where a loss has them.
 
+    For a loss of one's own, write `loss`; with weights, also ``weighted = True`` and, where they are
+    not the softmax over the candidates, `refreshed`. Both see tensors of one batch.
+
     Parameters
     ----------
     candidates : anything `as_candidates` takes; n rows, K classes.
@@ -54,6 +57,11 @@ class PartialLabelLoss(nn.Module):
     >>> criterion = CCLoss([{0, 1}, {2, 0}])
     >>> torch.vmap(criterion, in_dims=(0, None))(torch.zeros(2, 2, 3), torch.tensor([0, 1]))
     tensor([0.4055, 0.4055])
+    >>> class Doubled(CCLoss):
+    ...     def loss(self, scores, inside, weights):
+    ...         return 2 * super().loss(scores, inside, weights)
+    >>> Doubled([{0, 1}, {2, 0}])(torch.zeros(2, 3), torch.tensor([0, 1]))
+    tensor(0.8109)
     """
 
     inside: Tensor
@@ -81,6 +89,7 @@ class PartialLabelLoss(nn.Module):
         scores, index = self._tensors(scores, index)
         weights = self.weights[index].to(scores.dtype) if self.weighted else self.weights
         losses = self.loss(scores, self.inside[index], weights)
+        door.check_shape(f"{type(self).__name__}.loss", losses, scores.shape[:1])
         if self._looks():
             door.check_losses(losses, scores, weights)
         return _reduce(losses, self.reduction)
@@ -93,6 +102,7 @@ class PartialLabelLoss(nn.Module):
             if self._looks():
                 door.check_scores(scores)
             fresh = self.refreshed(scores.detach(), self.inside[index])
+            door.check_shape(f"{type(self).__name__}.refreshed", fresh, scores.shape)
             self.weights[index] = fresh.to(self.weights.dtype)
 
     def loss(self, scores: Tensor, inside: Tensor, weights: Tensor) -> Tensor:
