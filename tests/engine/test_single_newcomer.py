@@ -22,7 +22,7 @@ from amongst.engine import (
     train,
     training_data,
 )
-from amongst.engine.checkpoint import load_checkpoint, save_checkpoint
+from amongst.engine.checkpoint import Keeper, load_checkpoint, save_checkpoint
 from amongst.engine.population import Member, PopulationResult, train_population
 from amongst.errors import AmongstWarning, DivergenceError, InputError
 from amongst.losses import candidate_weights
@@ -237,6 +237,25 @@ def test_going_on_in_float64_loses_no_digit(
     train(again.model, data, method, settings, training=again)
     assert torch.equal(whole.model.weight, again.model.weight)
     assert [r["loss"] for r in whole.records] == [r["loss"] for r in again.records]
+
+
+class Noted(nn.Linear):
+    """A module that keeps something that is no tensor."""
+
+    def get_extra_state(self) -> dict[str, int]:
+        return {"steps": 3}
+
+    def set_extra_state(self, state: Any) -> None:
+        assert state == {"steps": 3}
+
+
+def test_a_state_that_is_no_tensor_is_named(tmp_path: Path) -> None:
+    keeper = Keeper()
+    state = train(Noted(D, K), problem(), LW(), SETTINGS, on_epoch=keeper)
+    assert keeper.restore(state)
+    with pytest.raises(InputError, match="state_dict holds '_extra_state', a dict"):
+        save_checkpoint(tmp_path / "run", state)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_state_of_another_run_is_refused() -> None:

@@ -77,6 +77,32 @@ class Keeper:
     mark : what `fingerprint` gave; a checkpoint of another run is refused.
     every : least seconds between writes.
     share : of the time that writing may take.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from amongst.engine import Features, start, train, training_data
+    >>> from amongst.methods import LW
+    >>> from amongst.models import build_model
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = Path(folder.name, "run.amongst")
+    >>> data = training_data(Features.of(np.eye(3)), [{0, 1}, {1}, {2}])
+    >>> def go_on(settings, method=LW()):
+    ...     model = build_model("linear", (3,), 3, seed=0)
+    ...     keeper = Keeper(path, fingerprint(data, method, settings, model))
+    ...     state = start(model, data, method, settings)
+    ...     if path.exists():
+    ...         load_checkpoint(path, state, keeper.mark, settings.epochs)
+    ...     try:
+    ...         train(model, data, method, settings, training=state, on_epoch=keeper)
+    ...     except KeyboardInterrupt:
+    ...         if not keeper.restore(state):
+    ...             raise
+    ...     keeper.write(state)
+    ...     return state
+    >>> go_on(Settings(epochs=2)).epoch, go_on(Settings(epochs=5)).history["epoch"].tolist()
+    (2, [1, 2, 3, 4, 5])
+    >>> folder.cleanup()
     """
 
     def __init__(
@@ -149,6 +175,7 @@ def kept_seed(path: str | os.PathLike[str]) -> int | None:
 def save_checkpoint(path: str | os.PathLike[str], state: Training, mark: str = "") -> None:
     """Write a run to `path`, atomically."""
     parts = _parts(state)
+    _check_tensors(parts["model"])
     arrays = {f"model/{name}": _array(value) for name, value in parts["model"].items()}
     for number, slots in parts["optimizer"]["state"].items():
         arrays |= {f"optimizer/{number}/{name}": _array(value) for name, value in slots.items()}
@@ -209,6 +236,15 @@ def _slots(tensors: dict[str, Tensor]) -> dict[int, dict[str, Tensor]]:
             _, number, name = key.split("/")
             slots.setdefault(int(number), {})[name] = value
     return slots
+
+
+def _check_tensors(state: dict[str, Any]) -> None:
+    odd = [name for name, value in state.items() if not isinstance(value, Tensor)]
+    if odd:
+        raise InputError(
+            f"the model's state_dict holds {odd[0]!r}, a {type(state[odd[0]]).__name__}; a checkpoint "
+            "holds tensors only. Let get_extra_state return one, or train without a checkpoint."
+        )
 
 
 def _array(value: Any) -> Any:
