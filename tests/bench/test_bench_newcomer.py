@@ -82,6 +82,13 @@ def test_the_oracle_needs_the_truth_of_the_catalogue_too(monkeypatch: pytest.Mon
         dry_run(Request("demo", criterion="oracle", search="grid"), Options(device="cpu"))
 
 
+def test_folds_of_data_with_a_test_part_are_refused(say: Say) -> None:
+    """Each fold would train on all training rows, and be tested on the same test rows."""
+    code, said = say("compare", "mnist", "--conditions", "q=0.1", "--folds", "5", "--dry-run")
+    assert code == 2
+    assert "--folds 5 divides data without a test part, and 'mnist' has one of its own" in said
+
+
 @pytest.mark.parametrize("precision", ["bf16", "tf32"])
 @pytest.mark.parametrize("device", ["cpu", pytest.param("auto", marks=NO_GPU)])
 @pytest.mark.parametrize("more", [(), ("--dry-run",)])

@@ -21,11 +21,12 @@ GPU_ONLY = ("bf16", "tf32")
 
 @dataclass(frozen=True)
 class Holding:
-    """What data have: rows, true labels, candidate sets."""
+    """What data have: rows, true labels, candidate sets, a test part of their own."""
 
     rows: int
     truth: bool
     sets: bool
+    split: bool
 
 
 def device_type(options: Options) -> str:
@@ -109,13 +110,18 @@ def _holding(name: str, files: Files | None, look: bool) -> Holding:
     if name in (files or {}):
         found = open_dataset(name, files)
         known = bool((found.labels >= 0).all())
-        return Holding(len(found), known, found.candidates is not None)
+        return Holding(len(found), known, found.candidates is not None, False)
     listed = entry(name)
     truth = not (look and is_here(listed)) or bool((open_dataset(name).labels >= 0).all())
-    return Holding(listed.n, truth, listed.is_partial)
+    return Holding(listed.n, truth, listed.is_partial, bool(listed.n_test))
 
 
 def _check_folds(folds: int | None, name: str, holding: Holding) -> None:
+    if folds is not None and holding.split:
+        raise InputError(
+            f"folds={folds} divides data without a test part, and {name!r} has one of its own, on "
+            "which every fold would be tested. Leave it out; seeds=… repeats the training."
+        )
     if folds is not None and folds > holding.rows:
         raise InputError(
             f"folds={folds} is more than the {holding.rows} rows of {name!r}; lower it."
