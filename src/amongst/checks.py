@@ -9,7 +9,7 @@ from numbers import Integral, Real
 
 from amongst.errors import InputError
 
-__all__ = ["check_choice", "check_integer", "check_number", "near_matches"]
+__all__ = ["check_choice", "check_integer", "check_number", "check_share", "near_matches"]
 
 
 def near_matches(value: object, options: Iterable[str]) -> list[str]:
@@ -60,6 +60,18 @@ def check_number(
     if good and above and (high is None or number <= high) and math.isfinite(number):
         return number
     raise InputError(f"{name}={value!r} must be a number{_interval(low, high, open_low)}.")
+
+
+def check_share(name: str, value: object) -> float:
+    """Return `value` as a float inside (0, 1).
+
+    >>> check_share("validation", 1)
+    Traceback (most recent call last):
+    amongst.errors.InputError: validation=1 must be a number between 0 and 1, both excluded.
+    """
+    if isinstance(value, Real) and 0 < float(value) < 1:
+        return float(value)
+    raise InputError(f"{name}={value!r} must be a number between 0 and 1, both excluded.")
 
 
 def check_integer(name: str, value: object, *, low: int | None = None) -> int:

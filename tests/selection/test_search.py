@@ -211,7 +211,8 @@ def test_lw_with_its_own_search() -> None:
         ({"grid": {}}, "grid is empty"),
         ({"criterion": "accuracy"}, "criterion='accuracy' is unknown"),
         ({"criterion": "oracle"}, "oracle_search"),
-        ({"validation": 0.0}, "share=0.0 must be a number between 0 and 1"),
+        ({"validation": 0.0}, "validation=0.0 must be a number between 0 and 1, both excluded"),
+        ({"validation": 1}, "validation=1 must be a number between 0 and 1, both excluded"),
         ({"engine": "ray"}, "engine='ray' is unknown"),
         (
             {"estimator": nn.Linear(2, 2)},

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from amongst.candidates import CandidateSets
-from amongst.checks import check_integer, check_number
+from amongst.checks import check_integer, check_share
 from amongst.datasets.dataset import Part
 from amongst.errors import InputError
 from amongst.rng import Seed, as_seed
@@ -73,7 +73,7 @@ def hold_out(sets: CandidateSets, share: float = 0.1, seed: Seed = 0) -> tuple[R
             f"sets is {type(sets).__name__}; hold_out takes CandidateSets, because a validation "
             "part carries candidate labels only. Use as_candidates(y)."
         )
-    check_number("share", share, low=0, high=1, open_low=True)
+    check_share("share", share)
     n = len(sets)
     count = min(max(round(share * n), 1), n - 1)
     if n < 2:

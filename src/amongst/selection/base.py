@@ -16,6 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from amongst.candidates import CandidateSets
+from amongst.checks import check_share
 from amongst.datasets import hold_out
 from amongst.errors import InputError
 from amongst.estimators import PartialLabelClassifier, disambiguate
@@ -120,7 +121,7 @@ class Search(PartialLabelClassifier):
 
     def _task(self, X: npt.NDArray[Any], sets: CandidateSets, seed: int) -> Task:
         self._seed = seed
-        kept, held = hold_out(sets, self.validation, seed)
+        kept, held = hold_out(sets, check_share("validation", self.validation), seed)
         measures, verbose = self._measures(sets, held), bool(self.verbose)
         return Task(self._template(), X, sets, kept, held, measures, self.engine, seed, verbose)
 
