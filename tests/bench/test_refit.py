@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from amongst.bench.commands import reproduce_command
+from amongst.bench.evidence import pack
 from amongst.bench.execute_local import LocalExecutor
 from amongst.bench.notes import notes
 from amongst.bench.plans import Plan, Request, make_plan
 from amongst.bench.record import Record, Trial
+from amongst.bench.reproduction import Reproduction, reproduction_markdown
 from amongst.bench.reproduction.sheet import make_sheet
 from amongst.bench.runner import bind_plan, run_plan
 from amongst.bench.runs import find_runs, search_words
@@ -136,3 +138,13 @@ def test_a_real_run_trains_on_all_rows_and_goes_on(tmp_path: Path) -> None:
     rows = {len(trial_data(r.trial).kept) for r in last}
     held = {len(trial_data(r.trial).kept) for r in found if r.trial.settings["validation"]}
     assert min(rows) > max(held)
+
+
+def test_cells_on_all_rows_are_marked(tmp_path: Path) -> None:
+    asked = Request("table1", ("mnist",), **NARROW, refit=True)
+    with Store(tmp_path / "s.sqlite") as store:
+        store.add_all(run_out(make_plan(asked))[1])
+        store.add_request(asked.to_dict())
+    pack([tmp_path / "s.sqlite"], tmp_path / "e")
+    page = reproduction_markdown(Reproduction.read(tmp_path / "e"))
+    assert "90.20 ± 0.16** ✗ ‡ °<br>paper" in page.replace("\u00a0", " ")

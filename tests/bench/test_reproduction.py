@@ -528,7 +528,9 @@ def cheapest(found: Reproduction, models: tuple[str, ...]) -> tuple[Run, Entry]:
         for run in found.runs
         if run.request.plan == "table2"
         for entry in run.table.filled
-        if entry.place.model in models and entry.n == entry.planned == 10
+        if entry.place.model in models
+        and entry.n == entry.planned == 10
+        and entry.settings.get("optimizer") != "adam"
     ]
     if not cells:
         pytest.skip(f"results/paper has no complete cell of Table 2 with a model in {models}")
@@ -568,7 +570,8 @@ def test_a_cheap_cell_comes_out_again(
     differs. Rounding all products of a linear model on Lost to bf16 moved no fold by more than 0.4
     of its 112 test rows and no cell by more than 0.06 points; another CPU moves less. The bounds
     are five to ten times that. An MLP is no cell for this: rounding grows over a thousand steps of
-    batch normalisation, and moved single folds of Lost by seven points.
+    batch normalisation, and moved single folds of Lost by seven points. Nor is Adam, which divides
+    by what may be small: at a rate of 0.1 single folds moved by a test row.
     """
     run, old = cheapest(committed, models)
     by_key = {record.key: record for record in committed.evidence.records}

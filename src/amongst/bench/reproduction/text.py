@@ -34,9 +34,9 @@ MARKS = {REPRODUCED: " ✓", BELOW: " ✗"}
 LEGEND = (
     "Test accuracy in %, mean ± standard deviation over the repeats; 1/5: so many of the repeats "
     "that the paper has. Bold: our best of that data and condition. ✓: at least the paper's mean "
-    "minus two of its standard deviations; ✗: below that. ‡: settings were not searched. …: trials "
-    "of the cell are still to run. *oracle*: the same search, settings chosen by true labels of "
-    "held-out rows. In brackets: ours minus the paper's."
+    "minus two of its standard deviations; ✗: below that. ‡: settings were not searched. °: trained "
+    "on all training rows, none held out. …: trials of the cell are still to run. *oracle*: the same "
+    "search, settings chosen by true labels of held-out rows. In brackets: ours minus the paper's."
 )
 
 
@@ -178,7 +178,9 @@ def _cell(shown: Shown, letters: Mapping[str, str], best: set[str]) -> str:
         text = figure_text(shown.entry)
         text = f"**{text}**" if place in best else text
         untuned = shown.untuned and shown.entry.published
-        more = (" ‡" if untuned else "") + (" …" if shown.unfinished else "")
+        whole = shown.run is not None and shown.run.request.refit
+        flags = {" ‡": untuned, " °": whole, " …": shown.unfinished}
+        more = "".join(mark for mark, there in flags.items() if there)
         parts.append(text + MARKS.get(shown.verdict, "") + more)
     else:
         gap = f"not run ({letters[place]})" if place in letters else "–"
