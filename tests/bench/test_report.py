@@ -243,6 +243,7 @@ def test_data_that_changed_have_a_table_of_their_own(asked: bool) -> None:
     assert titles == ["data aaaaaaaa)", "data bbbbbbbb)"]
     assert [table.filled[0].values for table in report.tables] == [(90.0,) * 3, (50.0,)]
     checked(to_html(report))
+    assert overview(report.records, report.tables).figures[0][:2] == ("4", "of 6")
     named = [to_csv(table).splitlines()[1].split(",")[1] for table in report.tables]
     assert named == [table.plan.title for table in report.tables]
 

@@ -64,8 +64,8 @@ def duration(seconds: float) -> str:
 def _figures(
     records: Sequence[Record], tables: Sequence[Table]
 ) -> list[tuple[str, str, str] | None]:
-    planned = {trial.with_data("").key for table in tables for trial in table.plan.trials}
-    done = len({record.trial.with_data("").key for record in records} & planned)
+    planned = {trial.key for table in tables for trial in table.plan.trials}
+    done = len({key for r in records for key in (r.key, r.trial.with_data("").key)} & planned)
     cells = sum(len(table.entries) for table in tables)
     filled = sum(len(table.filled) for table in tables)
     compared = [e for table in tables for e in table.filled if e.published]
