@@ -16,10 +16,11 @@ from typer.testing import CliRunner
 from amongst.bench import Record, Store, Trial, read_records
 from amongst.bench.export import read_requests
 from amongst.cli import bench
+from amongst.cli.results import results
 from amongst.errors import AmongstError, DataNotFoundError, InputError
 
 app = typer.Typer(pretty_exceptions_enable=False)
-for command in (bench.reproduce, bench.compare, bench.results, bench.demo):
+for command in (bench.reproduce, bench.compare, results, bench.demo):
     app.command()(command)
 
 QUICK = ["table1", "--quick", "--epochs", "1", "--seeds", "2", "--methods", "cc,lw"]
@@ -212,9 +213,10 @@ def test_a_mistake_is_one_sentence(
 SCRIPT = """
 import sys, typer
 from amongst.cli import bench
+from amongst.cli.results import results
 app = typer.Typer(pretty_exceptions_enable=False)
 app.command()(bench.reproduce)
-app.command()(bench.results)
+app.command()(results)
 sys.argv[0] = "amongst"
 app()
 """

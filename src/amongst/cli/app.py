@@ -11,6 +11,7 @@ from amongst.cli import bench, datasets, evidence, tables
 from amongst.cli.classical import classical
 from amongst.cli.files import as_given
 from amongst.cli.report import report
+from amongst.cli.results import results
 from amongst.cli.saying import fail, one_line_warnings
 from amongst.cli.search import search
 from amongst.cli.theory import theory
@@ -53,7 +54,7 @@ app.add_typer(datasets.app, name="datasets", rich_help_panel=RESEARCH)
 app.command(rich_help_panel=RESEARCH)(bench.demo)
 app.command(rich_help_panel=RESEARCH)(bench.reproduce)
 app.command(rich_help_panel=RESEARCH)(bench.compare)
-app.command(rich_help_panel=RESEARCH)(bench.results)
+app.command(rich_help_panel=RESEARCH)(results)
 app.command(rich_help_panel=RESEARCH)(report)
 app.add_typer(evidence.app, name="evidence", rich_help_panel=RESEARCH)
 app.command(rich_help_panel=RESEARCH)(classical)

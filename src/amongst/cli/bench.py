@@ -1,29 +1,32 @@
-"""reproduce, compare, results, demo: experiments from the command line."""
+"""reproduce, compare, demo: experiments from the command line."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich import box
-from rich.table import Table as RichTable
-from rich.text import Text
 
-from amongst.cli.files import check_target
+from amongst.cli.narrowing import (
+    Conditions,
+    Datasets,
+    Many,
+    Methods,
+    dataset_names,
+    method_names,
+    split,
+)
 from amongst.cli.saying import screen
 from amongst.cli.tables import Features, Ignore
 
 if TYPE_CHECKING:
     from amongst.bench.execute import Options
     from amongst.bench.plans import Request
-    from amongst.bench.record import Record
     from amongst.bench.sources import Files
 
-__all__ = ["compare", "demo", "reproduce", "results"]
+__all__ = ["compare", "demo", "reproduce"]
 
 
 class PlanName(StrEnum):
@@ -73,10 +76,6 @@ class Engine(StrEnum):
     ray = "ray"
 
 
-Many = list[str] | None
-Datasets = Annotated[Many, typer.Option(help="Only these; repeat it, or separate by commas.")]
-Methods = Annotated[Many, typer.Option(help="Only these, e.g. rc,cc,proden,lw.")]
-Conditions = Annotated[Many, typer.Option(help="Only these, e.g. q=0.1 or 'case 1'.")]
 Seeds = Annotated[int | None, typer.Option(help="Repeats.")]
 Epochs = Annotated[int | None, typer.Option(help="Instead of the plan's own.")]
 CriterionOption = Annotated[
@@ -147,10 +146,10 @@ def reproduce(
 
     request = Request(
         plan.value,
-        datasets=_dataset_names(datasets),
-        methods=_method_names(methods),
-        conditions=_split(conditions),
-        models=_split(models),
+        datasets=dataset_names(datasets),
+        methods=method_names(methods),
+        conditions=split(conditions),
+        models=split(models),
         seeds=seeds,
         epochs=epochs,
         search=search.value,
@@ -206,9 +205,9 @@ def compare(
     request = Request(
         "compare",
         datasets=(name,),
-        methods=_method_names(methods),
-        models=_split(models),
-        conditions=_split(conditions),
+        methods=method_names(methods),
+        models=split(models),
+        conditions=split(conditions),
         folds=folds or (None if _has_split(name, files) else 5),
         seeds=seeds,
         epochs=epochs,
@@ -222,48 +221,6 @@ def compare(
         refit=refit,
     )
     _run(request, Options(engine.value, device, workers, files, ray_address), store, dry_run)
-
-
-def results(
-    store: Annotated[
-        Path,
-        typer.Argument(metavar="STORE", help="A result store, or its .parquet or .csv export."),
-    ],
-    datasets: Datasets = None,
-    methods: Methods = None,
-    conditions: Conditions = None,
-    export: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write them as .parquet or .csv.")
-    ] = None,
-    curves: Annotated[
-        bool, typer.Option("--curves", help="Export what was measured each epoch, too.")
-    ] = False,
-) -> None:
-    """Ask a store what it holds, or export it."""
-    from amongst.bench.export import read_records, read_requests, write_records, write_requests
-    from amongst.bench.narrow import narrow_records
-    from amongst.bench.wording import counted
-    from amongst.errors import InputError
-
-    if export is not None:
-        check_target("--export", export, (store,))
-    wanted = {
-        "dataset": _dataset_names(datasets),
-        "method": _method_names(methods),
-        "condition": _split(conditions),
-    }
-    found = narrow_records(read_records(store, curves=curves), wanted, store.name)
-    console = screen()
-    if export is not None:
-        if not found:
-            raise InputError(f"{store} holds no records, so that there is nothing to export.")
-        path = write_records(found, export)
-        write_requests(read_requests(store), path)
-        console.print(
-            f"{counted(len(found), 'record')} written to {path}", highlight=False, soft_wrap=True
-        )
-        return
-    console.print(_summary(found, store))
 
 
 def demo(
@@ -314,7 +271,7 @@ def _own(
     from amongst.datasets.guess import guess_candidates
     from amongst.errors import DataNotFoundError
 
-    path, known = Path(data), _dataset_names([data])[0]
+    path, known = Path(data), dataset_names([data])[0]
     if known in names():
         return known, None
     if not path.is_file():
@@ -322,12 +279,12 @@ def _own(
         hint = f" Did you mean {' or '.join(near)}?" if near else ""
         raise DataNotFoundError(f"{data} is neither a file nor a name in the catalogue.{hint}")
     guessed = guess_candidates(path, separator)
-    columns = _split(candidates) or (() if guessed is None else (guessed,))
+    columns = split(candidates) or (() if guessed is None else (guessed,))
     options = {
         "candidates": columns[0] if len(columns) == 1 else columns or None,
         "truth": truth,
-        "features": _split(features) or None,
-        "ignore": _split(ignore),
+        "features": split(features) or None,
+        "ignore": split(ignore),
         "separator": separator,
     }
     return path.stem, {path.stem: OwnFile(str(path), tuple(options.items()))}
@@ -337,69 +294,3 @@ def _has_split(name: str, files: Files | None) -> bool:
     from amongst.datasets import entry
 
     return files is None and bool(entry(name).n_test)
-
-
-def _split(values: Many) -> tuple[str, ...]:
-    return tuple(
-        part.strip() for value in values or () for part in value.split(",") if part.strip()
-    )
-
-
-def _method_names(values: Many) -> tuple[str, ...]:
-    return tuple(name.lower() for name in _split(values))
-
-
-def _dataset_names(values: Many) -> tuple[str, ...]:
-    """Names as the paper prints them are understood, too."""
-    from amongst.bench.paper import DATASET_TITLES
-
-    titles = {title.lower(): name for name, title in DATASET_TITLES.items()}
-    return tuple(titles.get(value.lower(), value) for value in _split(values))
-
-
-def _summary(records: Sequence[Record], store: Path) -> RichTable:
-    """Methods below their data, so that no name is cut in 80 columns."""
-    from amongst.bench.estimate import readable
-    from amongst.bench.paper import dataset_title
-    from amongst.bench.wording import counted
-
-    total = readable(sum(record.seconds for record in records))
-    title = f"{store.name}: {counted(len(records), 'trial')}, {total} of training"
-    shown = RichTable(title=Text(title), box=box.SIMPLE_HEAD)
-    shown.add_column("data, method", overflow="fold")
-    for head in ("trials", "settings", "diverged", "accuracy, %"):
-        shown.add_column(head, justify="right", overflow="fold")
-    for (dataset, condition), group in _grouped(records, "dataset", "condition").items():
-        shown.add_row(Text(f"{dataset_title(dataset)}, {condition}", style="bold"))
-        for (method, model), own in _grouped(group, "method", "model").items():
-            shown.add_row(*_line(method, model, own))
-        shown.add_section()
-    return shown
-
-
-def _line(method: str, model: str, records: Sequence[Record]) -> tuple[str, ...]:
-    from amongst.bench.paper import method_title
-
-    accuracies = [record.metrics.get("accuracy_last10") for record in records]
-    return (
-        method_title(method) + ("" if model == "-" else f", {model}"),
-        str(len(records)),
-        str(len({str(sorted(record.trial.settings.items())) for record in records})),
-        str(sum(record.failed for record in records) or "–"),
-        _range(value for value in accuracies if value is not None),
-    )
-
-
-def _grouped(records: Iterable[Record], *names: str) -> dict[tuple[str, ...], list[Record]]:
-    groups: dict[tuple[str, ...], list[Record]] = {}
-    for record in records:
-        place = tuple(getattr(record.trial, name) for name in names)
-        groups.setdefault(place, []).append(record)
-    return groups
-
-
-def _range(values: Iterable[float]) -> str:
-    found = sorted(100 * value for value in values)
-    if not found:
-        return "–"
-    return f"{found[0]:.2f}–{found[-1]:.2f}" if len(found) > 1 else f"{found[0]:.2f}"

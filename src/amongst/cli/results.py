@@ -1,0 +1,118 @@
+"""results: what a store holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich import box
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from amongst.cli.files import check_target
+from amongst.cli.narrowing import (
+    Conditions,
+    Datasets,
+    Methods,
+    dataset_names,
+    method_names,
+    split,
+)
+from amongst.cli.saying import screen
+
+if TYPE_CHECKING:
+    from amongst.bench.record import Record
+
+__all__ = ["results"]
+
+
+def results(
+    store: Annotated[
+        Path,
+        typer.Argument(metavar="STORE", help="A result store, or its .parquet or .csv export."),
+    ],
+    datasets: Datasets = None,
+    methods: Methods = None,
+    conditions: Conditions = None,
+    export: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write them as .parquet or .csv.")
+    ] = None,
+    curves: Annotated[
+        bool, typer.Option("--curves", help="Export what was measured each epoch, too.")
+    ] = False,
+) -> None:
+    """Ask a store what it holds, or export it."""
+    from amongst.bench.export import read_records, read_requests, write_records, write_requests
+    from amongst.bench.narrow import narrow_records
+    from amongst.bench.wording import counted
+    from amongst.errors import InputError
+
+    if export is not None:
+        check_target("--export", export, (store,))
+    wanted = {
+        "dataset": dataset_names(datasets),
+        "method": method_names(methods),
+        "condition": split(conditions),
+    }
+    found = narrow_records(read_records(store, curves=curves), wanted, store.name)
+    console = screen()
+    if export is not None:
+        if not found:
+            raise InputError(f"{store} holds no records, so that there is nothing to export.")
+        path = write_records(found, export)
+        write_requests(read_requests(store), path)
+        console.print(
+            f"{counted(len(found), 'record')} written to {path}", highlight=False, soft_wrap=True
+        )
+        return
+    console.print(_summary(found, store))
+
+
+def _summary(records: Sequence[Record], store: Path) -> RichTable:
+    """Methods below their data, so that no name is cut in 80 columns."""
+    from amongst.bench.estimate import readable
+    from amongst.bench.paper import dataset_title
+    from amongst.bench.wording import counted
+
+    total = readable(sum(record.seconds for record in records))
+    title = f"{store.name}: {counted(len(records), 'trial')}, {total} of training"
+    shown = RichTable(title=Text(title), box=box.SIMPLE_HEAD)
+    shown.add_column("data, method", overflow="fold")
+    for head in ("trials", "settings", "diverged", "accuracy, %"):
+        shown.add_column(head, justify="right", overflow="fold")
+    for (dataset, condition), group in _grouped(records, "dataset", "condition").items():
+        shown.add_row(Text(f"{dataset_title(dataset)}, {condition}", style="bold"))
+        for (method, model), own in _grouped(group, "method", "model").items():
+            shown.add_row(*_line(method, model, own))
+        shown.add_section()
+    return shown
+
+
+def _line(method: str, model: str, records: Sequence[Record]) -> tuple[str, ...]:
+    from amongst.bench.paper import method_title
+
+    accuracies = [record.metrics.get("accuracy_last10") for record in records]
+    return (
+        method_title(method) + ("" if model == "-" else f", {model}"),
+        str(len(records)),
+        str(len({str(sorted(record.trial.settings.items())) for record in records})),
+        str(sum(record.failed for record in records) or "–"),
+        _range(value for value in accuracies if value is not None),
+    )
+
+
+def _grouped(records: Iterable[Record], *names: str) -> dict[tuple[str, ...], list[Record]]:
+    groups: dict[tuple[str, ...], list[Record]] = {}
+    for record in records:
+        place = tuple(getattr(record.trial, name) for name in names)
+        groups.setdefault(place, []).append(record)
+    return groups
+
+
+def _range(values: Iterable[float]) -> str:
+    found = sorted(100 * value for value in values)
+    if not found:
+        return "–"
+    return f"{found[0]:.2f}–{found[-1]:.2f}" if len(found) > 1 else f"{found[0]:.2f}"
