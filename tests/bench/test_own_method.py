@@ -15,7 +15,7 @@ from amongst.bench.plans import Plan, Request, make_plan
 from amongst.bench.trial import make_method, run_trial
 from amongst.errors import InputError
 from amongst.losses import classifier_consistent
-from amongst.methods import METHODS, Method
+from amongst.methods import METHODS, Method, _registry
 
 
 @dataclass(frozen=True)
@@ -85,3 +85,14 @@ def test_a_name_that_training_has_is_refused(monkeypatch: pytest.MonkeyPatch) ->
         InputError, match=r"'lw-tempered' has a hyper-parameter 'momentum'.*another name"
     ):
         planned(monkeypatch, Clashing)
+
+
+def test_without_a_grid_a_search_keeps_to_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Steep, "grid", Method.grid)
+    (trial,) = planned(monkeypatch, Steep).trials
+    assert (trial.settings["gamma"], trial.settings["lr"]) == (1.5, Steep.lr)
+
+
+def test_two_methods_of_one_name_are_named() -> None:
+    with pytest.raises(RuntimeError, match="Tempered and Steep share the name 'lw-tempered'"):
+        _registry(Tempered, Steep)

@@ -35,9 +35,13 @@ __all__ = [
 
 
 def _registry(*methods: type[Method]) -> Mapping[str, type[Method]]:
-    by_name = {method.name: method for method in methods}
-    if len(by_name) != len(methods):
-        raise RuntimeError("two methods share a name")
+    by_name: dict[str, type[Method]] = {}
+    for method in methods:
+        other = by_name.setdefault(method.name, method)
+        if other is not method:
+            raise RuntimeError(
+                f"{other.__name__} and {method.__name__} share the name {method.name!r}; rename one."
+            )
     return MappingProxyType(by_name)
 
 

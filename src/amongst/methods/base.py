@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from types import MappingProxyType
 from typing import Any, ClassVar, Literal, Self
 
 from torch import Tensor
@@ -55,7 +56,7 @@ class Method(ABC):
     name, title : for options, and for people; if not given, the name of the class.
     optimizer : what the paper trains it with.
     lr, weight_decay : a good start on standardised features; what the estimators use.
-    grid : the paper's search space.
+    grid : the paper's search space; without one a search keeps to the default setting.
     leaves : hyper-parameters that may be tensors.
     """
 
@@ -65,7 +66,7 @@ class Method(ABC):
     optimizer: ClassVar[Optimizer] = "sgd"
     lr: ClassVar[float] = 0.05
     weight_decay: ClassVar[float] = 1e-3
-    grid: ClassVar[Mapping[str, tuple[Any, ...]]]
+    grid: ClassVar[Mapping[str, tuple[Any, ...]]] = MappingProxyType({})
     leaves: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls) -> None:
