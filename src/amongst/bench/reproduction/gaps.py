@@ -113,10 +113,11 @@ def _command(plan: Plan) -> str:
 
 
 def _request(sheet: Sheet, runs: Sequence[Run], rule: Mapping[str, Any]) -> Request:
-    """As the cells beside them were run, or with published settings; the rule may say otherwise."""
-    own = [run.request for run in runs if run.request.plan == sheet.plan]
-    wanted = rule.get("search") or (own[0].search if own else "published")
-    same = [request for request in own if request.search == wanted]
+    """As most cells beside them were run, or with published settings; the rule may say otherwise."""
+    own = [run for run in runs if run.request.plan == sheet.plan]
+    own.sort(key=lambda run: -len(run.table.filled))
+    wanted = rule.get("search") or (own[0].request.search if own else "published")
+    same = [run.request for run in own if run.request.search == wanted]
     return same[0] if same else Request(sheet.plan, search=wanted)
 
 
