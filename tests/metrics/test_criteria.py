@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import pytest
 import torch
 
+from amongst.errors import InputError
 from amongst.metrics import accuracy, approximated_accuracy, covering_rate
 
 
@@ -42,3 +44,9 @@ def test_singletons_make_covering_rate_the_accuracy() -> None:
     labels = torch.arange(50) % 5
     inside = torch.eye(5, dtype=torch.bool)[labels]
     assert covering_rate(scores, inside) == accuracy(scores, labels)
+
+
+def test_a_column_of_labels_is_refused() -> None:
+    """It would be compared with every row."""
+    with pytest.raises(InputError, match=r"labels has shape \(3, 1\).*shape \(3,\): flatten"):
+        accuracy(torch.eye(3), torch.tensor([[0], [1], [2]]))

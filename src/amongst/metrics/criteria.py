@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from amongst.errors import InputError
+
 __all__ = ["accuracy", "approximated_accuracy", "covering_rate"]
 
 
@@ -18,6 +20,11 @@ def accuracy(scores: Tensor, labels: Tensor) -> Tensor:
     >>> accuracy(torch.eye(3), torch.tensor([0, 1, 1]))
     tensor(0.6667)
     """
+    if labels.shape[-1:] != scores.shape[-2:-1]:
+        raise InputError(
+            f"labels has shape {tuple(labels.shape)} for scores of shape {tuple(scores.shape)}; it "
+            f"must have one label a row, shape {tuple(scores.shape[-2:-1])}: flatten a column of them."
+        )
     return (scores.argmax(-1) == labels).float().mean(-1)
 
 
