@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from amongst.engine import Features, Settings, Training, TrainingData, start, train
 from amongst.engine.graphs import GraphedStep, graphed_step
+from amongst.errors import InputError
 from amongst.methods import CC, LW, RC, Method
 from amongst.methods.base import changed_beyond_leaves
 from amongst.models import build_model
@@ -107,6 +108,39 @@ class Growing(LW):
 def test_a_method_that_changes_in_other_ways_is_not_captured() -> None:
     assert changed_beyond_leaves(LW(fade=0.5)) == []
     assert changed_beyond_leaves(Growing()) == ["power"]
+
+
+@dataclass(frozen=True)
+class Summed(LW):
+    """A loss of one value for the whole batch, which would be taken for its mean."""
+
+    def loss(self, scores: Tensor, inside: Tensor, weights: Tensor | None) -> Tensor:
+        return super().loss(scores, inside, weights).sum()
+
+
+@dataclass(frozen=True)
+class Spread(LW):
+    """New weights of one row, which would be spread over the batch."""
+
+    def update(self, scores: Tensor, inside: Tensor) -> Tensor:
+        return super().update(scores, inside)[:1]
+
+
+@pytest.mark.parametrize(
+    ("method", "told"),
+    [
+        (Summed(), r"the loss of the method 'lw' has shape \(\)"),
+        (Spread(), r"update\(scores, inside\) of the method 'lw' gives a Tensor of shape \(1, 4\)"),
+        (Spread(refresh="post"), r"update\(scores, inside\).*of shape \(1, 4\)"),
+    ],
+)
+def test_shapes_that_would_broadcast_are_refused_as_by_a_plain_step(
+    method: Method, told: str
+) -> None:
+    data, settings = problem("cpu"), Settings(epochs=1, batch_size=16)
+    for way in (False, None):
+        with pytest.raises(InputError, match=told):
+            trained(data, method, settings, way)
 
 
 def test_it_is_chosen_on_a_gpu_only() -> None:

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from amongst.engine.data import Features, TrainingData
+from amongst.engine.door import check_losses, new_weights
 from amongst.engine.order import batch_bounds
 from amongst.engine.precision import products_in
 from amongst.engine.settings import Settings
@@ -159,8 +160,8 @@ class GraphedStep:
         torch.autograd.backward(loss)
         state.optimizer.step()
         with torch.no_grad():
-            if method.when == "post":
-                new = method.update(see(rows), inside)
+            if weights is not None and method.when == "post":
+                new = new_weights(method, see(rows), inside, weights.dtype)
             if state.weights is not None and method.when in ("same", "post"):
                 state.weights[rows] = new
         return counts
@@ -179,11 +180,14 @@ class GraphedStep:
         """Mean loss, counts, and the new weights that the same scores ask for."""
         method = self.method
         losses = method.loss(scores, inside, weights)
+        check_losses(losses, inside, method)
         with torch.no_grad():
             scores = scores.detach()
             covered = inside.gather(-1, scores.argmax(-1, keepdim=True)).sum()
             counts = torch.stack((losses.detach().sum(), covered)).double()
-            new = method.update(scores, inside) if method.when == "same" else scores
+            new = scores
+            if weights is not None and method.when == "same":
+                new = new_weights(method, scores, inside, weights.dtype)
         return losses.mean(), counts, new
 
     def _autocast(self) -> AbstractContextManager[Any]:
