@@ -26,6 +26,9 @@ from amongst.models.stacked import SoloNetwork
 
 __all__ = ["goes_alone", "train_alone"]
 
+SECONDS = 15.0
+"""Between two writes of a member to disk: of a ConvNet's three minutes they are one in a hundred."""
+
 
 def goes_alone(task: Task) -> bool:
     """Whether members of this task train one by one: when asked, and for the ConvNet on a GPU."""
@@ -114,7 +117,7 @@ def _keeper(task: Task, member: Member, state: Training) -> Keeper:
     path: Path = task.checkpoint / f"member-{mark}.amongst"
     if path.exists():
         load_checkpoint(path, state, mark)
-    return Keeper(path, mark)
+    return Keeper(path, mark, every=SECONDS)
 
 
 def _listener(task: Task, index: int, values: Tensor, keeper: Keeper) -> Callable[[Training], None]:
