@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import shlex
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,11 @@ import typer
 from typer.testing import CliRunner
 
 from amongst.bench import Record, Store, Trial, read_records
+from amongst.bench.commands import reproduce_command
 from amongst.bench.export import read_requests
+from amongst.bench.payload import payload
+from amongst.bench.plans import Request, make_plan
+from amongst.bench.report import read_report
 from amongst.cli import bench
 from amongst.cli.results import results
 from amongst.errors import AmongstError, DataNotFoundError, InputError
@@ -113,6 +119,44 @@ def test_compare_on_ones_own_file_with_and_without_the_truth(blobs: Path, tmp_pa
     assert {r.trial.dataset for r in found} == {"blobs"}
     assert all("approximated_test_last10" in r.metrics for r in found)
     assert str(tmp_path) not in "".join(str(r.to_dict()) for r in found)
+
+
+READINGS: dict[str, list[str]] = {
+    "named columns": ["-c", "labels", "--truth", "true"],
+    "other features": ["--truth", "true", "--features", "a", "--search", "published"],
+    "no truth": ["--ignore", "true,b", "--separator", "|", "--epochs", "2"],
+}
+
+
+def test_the_command_of_a_report_makes_its_table_again(
+    blobs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my data").mkdir()
+    blobs = blobs.rename(tmp_path / "my data" / "blobs.csv").relative_to(tmp_path)
+    quick = ["--methods", "cc,plknn", "--folds", "2", "--epochs", "1", "--workers", "1"]
+    for path in (blobs, blobs.absolute(), blobs):  # three names of one file are no three tables
+        for reading in READINGS.values():
+            run("compare", str(path), *quick, *reading)
+    tables = read_report("amongst.sqlite").tables
+    assert len(tables) == len(READINGS)
+    for table in tables:
+        keys = {key for entry in table.filled for key in entry.keys}
+        words = shlex.split(reproduce_command(table.plan))
+        run(*words[1:], "--store", f"{table.plan.title}.sqlite", "--workers", "1")
+        assert {r.key for r in read_records(f"{table.plan.title}.sqlite")} == keys
+    shown = [table.plan for table in tables]
+    assert len(set(map(reproduce_command, shown))) == len(READINGS)
+    trials = payload(read_records("amongst.sqlite"), tables)
+    assert set(trials["trials"]["command"]) == set(range(2 * len(READINGS)))
+
+
+def test_a_comparison_that_no_command_can_make_names_none() -> None:
+    mine = Request("compare", datasets=("birds",), protocol="paper")
+    assert reproduce_command(make_plan(mine)) == ""
+    assert reproduce_command(make_plan(replace(mine, protocol="default"))).endswith(
+        "path/to/birds --epochs 250 --search published"
+    )
 
 
 def test_compare_on_a_dataset_of_the_catalogue(tmp_path: Path) -> None:

@@ -9,9 +9,13 @@ from amongst.bench.conditions import REAL
 from amongst.bench.layout import Place
 from amongst.bench.leftovers import FoundPlan
 from amongst.bench.plans import Plan, Request
+from amongst.bench.points import EPOCHS
 from amongst.datasets import names
 
 __all__ = ["reproduce_command"]
+
+_COMPARED = {"search": "none", "epochs": 100}
+"""What `amongst compare` takes without being told, where that differs from a request."""
 
 _OPTIONS = (
     "folds",
@@ -30,8 +34,8 @@ _OPTIONS = (
 def reproduce_command(plan: Plan, place: Place | None = None) -> str:
     """One line for a shell: the plan's own request, narrowed to a place.
 
-    Empty for a `FoundPlan`, which nobody asked for. Records know no paths, so that the folder, the
-    ending and the columns of a file of one's own are left for the person to fill in.
+    Empty for a `FoundPlan`, which nobody asked for, and for a comparison that no command can make. A
+    file of one's own is named as it was; one that came from Python is left to be filled in.
 
     >>> from amongst.bench.plans import make_plan
     >>> plan = make_plan(Request("table1", seeds=3, protocol="paper"))
@@ -39,25 +43,41 @@ def reproduce_command(plan: Plan, place: Place | None = None) -> str:
     "amongst reproduce table1 --datasets mnist --conditions 'case 1' --methods rc --models mlp --seeds 3 --protocol paper"
     >>> mine = make_plan(Request("compare", datasets=("birds",), methods=("rc", "cc"), folds=5))
     >>> reproduce_command(mine, Place("birds", "real", "rc", "mlp"))
-    'amongst compare path/to/birds --methods rc --models mlp --folds 5'
+    'amongst compare path/to/birds --methods rc --models mlp --folds 5 --epochs 250 --search published'
     """
-    if isinstance(plan, FoundPlan):
-        return ""
     request = plan.request
+    if isinstance(plan, FoundPlan) or not _typable(request):
+        return ""
     words = ["amongst", *_verb(request)]
     for option, values in _narrowing(request, place).items():
         words += [word for value in values for word in (f"--{option}", value)]
-    for name in _OPTIONS:
-        if getattr(request, name) != _default(name):
-            words += [f"--{name.replace('_', '-')}", str(getattr(request, name))]
+    for name, value in _options(request).items():
+        words += [f"--{name.replace('_', '-')}", str(value)]
     words += [f"--{name}" for name in ("refit", "quick") if getattr(request, name)]
     return shlex.join(words)
 
 
+def _typable(request: Request) -> bool:
+    """Whether the command line has words for it: `compare` has none for some of a request."""
+    plain = all(getattr(request, name) == _default(name) for name in ("protocol", "precision"))
+    return request.plan != "compare" or (plain and len(request.datasets) == 1)
+
+
 def _verb(request: Request) -> list[str]:
+    if request.plan != "compare":
+        return ["reproduce", request.plan]
+    named = (n if n in names() else f"path/to/{n}" for n in request.datasets)
+    return ["compare", *(request.own or named)]
+
+
+def _options(request: Request) -> dict[str, object]:
+    """Those that the command would not take by itself."""
+    given = {name: getattr(request, name) for name in _OPTIONS}
+    usual = {name: _default(name) for name in _OPTIONS}
     if request.plan == "compare":
-        return ["compare", *(n if n in names() else f"path/to/{n}" for n in request.datasets)]
-    return ["reproduce", request.plan]
+        usual |= _COMPARED
+        given["epochs"] = request.epochs or EPOCHS[request.scale]
+    return {name: value for name, value in given.items() if value != usual[name]}
 
 
 def _narrowing(request: Request, place: Place | None) -> dict[str, tuple[str, ...]]:

@@ -136,7 +136,7 @@ def _trials(
     for record in records:
         row = _trial(record, pools, metric) | {
             "metrics": [_number(record.metrics.get(name)) for name in names],
-            "command": pools.commands.add(commands.get(record.trial.with_data("").key, "")),
+            "command": pools.commands.add(_of(record, commands)),
             "curves": curves.get(record.key, {}),
             "label": labels.get(record.trial.with_data("").key, ""),
         }
@@ -167,14 +167,19 @@ def _trial(record: Record, pools: _Pools, metric: str) -> dict[str, Any]:
 
 
 def _commands(tables: Sequence[Table]) -> dict[str, str]:
-    """Trial key, without the data's digest → the command of its cell."""
+    """Trial key → the command of its cell; with the data's digest where the plan knows it."""
     return {
-        trial.with_data("").key: text
+        trial.key: text
         for table in tables
         for cell in table.plan.cells
         for text in [reproduce_command(table.plan, place_of(cell.slot))]
         for trial in (*cell.screening, *cell.trials)
     }
+
+
+def _of(record: Record, commands: Mapping[str, str]) -> str:
+    """The command of a record: of its own data, or of its plan on any."""
+    return commands.get(record.key, commands.get(record.trial.with_data("").key, ""))
 
 
 def _trial_labels(tables: Sequence[Table]) -> dict[str, str]:

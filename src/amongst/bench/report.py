@@ -58,7 +58,8 @@ def build_report(
     kept = tuple(records)
     if not kept:
         raise InputError("there are no records to report: the store is empty.")
-    known = [advance(version, kept) for plan in plans for version in _versions(plan, kept)]
+    versions = _distinct(version for plan in plans for version in _versions(plan, kept))
+    known = [advance(version, kept) for version in versions]
     rest = unclaimed(kept, known)
     more = [found_plan(rest, "Other results" if plans else "Results")] if rest else []
     laid_out = known + [version for plan in more for version in _versions(plan, kept)]
@@ -116,9 +117,20 @@ def _versions(plan: Plan, records: Sequence[Record]) -> list[Plan]:
     several = {name for name, digests in found.items() if len(digests) > 1}
     if not several:
         return [plan]
+    if plan.request.digest:
+        return [_version(plan, dict.fromkeys(plan.datasets, plan.request.digest), several)]
     most = max(map(len, found.values()))
     shown = [{n: all_[i] for n, all_ in found.items() if i < len(all_)} for i in range(most)]
     return [_version(plan, digests, several) for digests in shown]
+
+
+def _distinct(plans: Iterable[Plan]) -> list[Plan]:
+    """Each once, the last of those that differ in how a file was named."""
+    found: dict[tuple[Request, frozenset[str]], Plan] = {}
+    for plan in plans:
+        keys = frozenset(trial.key for cell in plan.cells for trial in cell.pool or cell.trials)
+        found[replace(plan.request, own=(), digest=""), keys] = plan
+    return list(found.values())
 
 
 def _digests(name: str, records: Sequence[Record]) -> list[str]:

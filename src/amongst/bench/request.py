@@ -36,7 +36,7 @@ SHORT = "lw"
 """Stands for the variants of LW."""
 
 _ROUNDS = ("search_seeds", "screen", "keep")
-_OPTIONAL = (*_ROUNDS, "refit")
+_OPTIONAL = (*_ROUNDS, "refit", "own", "digest")
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,8 @@ class Request:
     keep : share of the grid that goes on from the short round; None for `KEEP`.
     refit : report networks that are trained on all training rows, with the settings that held-out
         rows chose; without a search nothing is held out.
+    own : the words of a command that name a file of one's own and its columns.
+    digest : of the data that these words led to.
 
     Examples
     --------
@@ -92,9 +94,11 @@ class Request:
     screen: int | None = None
     keep: float | None = None
     refit: bool = False
+    own: tuple[str, ...] = ()
+    digest: str = ""
 
     def __post_init__(self) -> None:
-        for name in ("datasets", "methods", "conditions", "models"):
+        for name in ("datasets", "methods", "conditions", "models", "own"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         check_choice("plan", self.plan, PLANS)
         object.__setattr__(self, "methods", _spelt_out(self.methods, self.plan))
@@ -126,10 +130,9 @@ class Request:
         return "quick" if self.quick else "demo" if self.plan == "demo" else "paper"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON; rounds of a search only where there are any."""
-        return {
-            n: v for n, v in asdict(self).items() if n not in _OPTIONAL or v not in (None, False)
-        }
+        """Plain values, ready for JSON; rounds of a search, and files, only where there are any."""
+        empty = (None, False, (), "")
+        return {n: v for n, v in asdict(self).items() if n not in _OPTIONAL or v not in empty}
 
     def searches(self, seed: int) -> bool:
         """Whether the grid is searched with this seed.

@@ -6,10 +6,10 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from amongst.bench.execute import Executor
-from amongst.bench.plans import Plan
+from amongst.bench.plans import Plan, Request
 from amongst.bench.record import Record, Trial
 from amongst.bench.sources import Files, open_dataset
 from amongst.bench.stages import advance, next_round
@@ -118,7 +118,7 @@ def run_plan(
     >>> folder.cleanup()
     """
     began, tell = time.monotonic(), report or _silent
-    store.add_request(plan.request.to_dict())
+    store.add_request(_asked(plan).to_dict())
     before, ran, failed = store.keys(), 0, 0
     with _Heart(store):
         while True:
@@ -135,6 +135,12 @@ def run_plan(
     had = sum(trial.key in before for trial in plan.trials)
     seconds = time.monotonic() - began
     return Outcome(trials, had, ran, trials - had - ran, failed, seconds)
+
+
+def _asked(plan: Plan) -> Request:
+    """The request; of a file of one's own also which data it was: the file may change."""
+    own = plan.request.own and plan.trials
+    return replace(plan.request, digest=plan.trials[0].data_digest) if own else plan.request
 
 
 def known_plan(plan: Plan, store: Store) -> Plan:

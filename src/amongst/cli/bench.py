@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -201,6 +202,8 @@ def compare(
     from amongst.bench.plans import Request
 
     name, files = _own(data, candidates, truth, features, ignore, separator)
+    columns = {"candidates": candidates, "truth": truth, "features": features, "ignore": ignore}
+    columns |= {"separator": separator} if separator != "|" else {}
     metric = "" if files is None or truth else "approximated_test_last10"
     request = Request(
         "compare",
@@ -219,6 +222,7 @@ def compare(
         screen=screen,
         keep=keep,
         refit=refit,
+        own=() if files is None else _words(data, columns),
     )
     _run(request, Options(engine.value, device, workers, files, ray_address), store, dry_run)
 
@@ -288,6 +292,16 @@ def _own(
         "separator": separator,
     }
     return path.stem, {path.stem: OwnFile(str(path), tuple(options.items()))}
+
+
+def _words(data: str, columns: Mapping[str, str | Many]) -> tuple[str, ...]:
+    """The part of the command that says which file to read, and how.
+
+    >>> _words("birds.csv", {"truth": "species", "ignore": ["a", "b"], "features": None})
+    ('birds.csv', '--truth', 'species', '--ignore', 'a', '--ignore', 'b')
+    """
+    given = ((n, [v] if isinstance(v, str) else v or []) for n, v in columns.items())
+    return (data, *(word for name, all_ in given for v in all_ for word in (f"--{name}", v)))
 
 
 def _has_split(name: str, files: Files | None) -> bool:
