@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +29,7 @@ from amongst.bench.reproduction.pages import (
     figure,
     reproduction_html,
     reproduction_markdown,
+    write_pages,
 )
 from amongst.bench.reproduction.rounds import short_rounds
 from amongst.bench.reproduction.sheet import BELOW, MISSING, REPRODUCED, make_sheet
@@ -37,7 +39,7 @@ from amongst.bench.stages import advance, next_round
 from amongst.bench.store import Store
 from amongst.bench.tables import Entry, collect
 from amongst.cli.app import app
-from amongst.errors import DataNotFoundError, FileFormatError
+from amongst.errors import DataNotFoundError, FileFormatError, InputError
 from amongst.stats import paired_t
 
 ROOT = Path(__file__).parents[2]
@@ -470,6 +472,29 @@ def test_pages_are_written_by_the_command(small: Path, tmp_path: Path) -> None:
     assert (tmp_path / "reproduction.md").read_text() == reproduction_markdown(
         Reproduction.read(small)
     )
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        Request("compare", datasets=("birds",), methods=("rc",), folds=2),
+        Request("table1", quick=True, methods=("rc",), seeds=1),
+        Request("demo", methods=("rc",), seeds=1),
+    ],
+    ids=lambda request: request.plan,
+)
+def test_pages_of_ones_own_trials_speak_of_no_paper(
+    request_: Request, synthetic: Maker, tmp_path: Path
+) -> None:
+    store = fill(tmp_path / "s.sqlite", request_, synthetic(make_plan(request_), epochs=2))
+    pack([store], tmp_path / "my runs")
+    with pytest.raises(InputError, match="holds no trial of the paper's tables") as refused:
+        write_pages(tmp_path / "my runs", tmp_path / "docs")
+    assert not (tmp_path / "docs").exists()
+    _, _, remedy = str(refused.value).partition("For a page of them: ")
+    result = CliRunner().invoke(app, [*shlex.split(remedy)[1:-1], str(tmp_path / "report.html")])
+    assert result.exit_code == 0, result.output
+    assert "To make it again" in (tmp_path / "report.html").read_text()
 
 
 def test_the_same_evidence_gives_the_same_pages(small: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from amongst.archive import write_atomically
 from amongst.bench.figures import Figure, Panel, draw, variant_figure
 from amongst.bench.layout import short_labels
 from amongst.bench.page import assemble
+from amongst.bench.paper import dataset_title
 from amongst.bench.payload import payload
 from amongst.bench.reproduction.found import FIGURES, Reproduction, run_title
 from amongst.bench.reproduction.gaps import find_gaps
@@ -18,6 +20,8 @@ from amongst.bench.reproduction.page import picture, reproduction_markdown
 from amongst.bench.runs import Run
 from amongst.bench.summary import overview
 from amongst.bench.tables import Entry, Table
+from amongst.bench.wording import counted
+from amongst.errors import InputError
 
 __all__ = ["Reproduction", "reproduction_html", "reproduction_markdown", "write_pages"]
 
@@ -30,10 +34,11 @@ def write_pages(folder: str | Path, docs: str | Path) -> list[Path]:
 
     Parameters
     ----------
-    folder : of evidence.
+    folder : of evidence; one without a trial of the paper's tables and figures is refused.
     docs : folder of pages.
     """
     found, home = Reproduction.read(folder), Path(docs)
+    _check(found)
     home.mkdir(parents=True, exist_ok=True)
     texts = {".md": reproduction_markdown, ".html": reproduction_html}
     written = []
@@ -42,6 +47,18 @@ def write_pages(folder: str | Path, docs: str | Path) -> list[Path]:
         write_atomically(written[-1], render(found).encode())
     drawn = [plan for plan in FIGURES if found.sheets[plan].filled]
     return written + [draw(figure(found, plan), home / picture(plan)) for plan in drawn]
+
+
+def _check(found: Reproduction) -> None:
+    if any(run.records for run in found.runs):
+        return
+    names = sorted({dataset_title(record.trial.dataset) for record in found.evidence.records})
+    raise InputError(
+        f"{found.folder} holds no trial of the paper's tables and figures, which these pages are "
+        f"about; it has {counted(len(found.evidence.records), 'trial')} of other plans, on "
+        f"{', '.join(names)}. For a page of them: "
+        + shlex.join(["amongst", "report", found.folder, "--html", "report.html"])
+    )
 
 
 def figure(found: Reproduction, plan: str) -> Figure:
