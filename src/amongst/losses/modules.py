@@ -132,7 +132,18 @@ class PartialLabelLoss(nn.Module):
                 "state_dict belongs to other candidate sets than this loss; build the loss from "
                 "the sets with which the state was saved."
             )
+        weights = state_dict.get(f"{prefix}weights", self.weights)
+        if same_shape and weights.shape == self.weights.shape and not self._own(weights):
+            raise InputError(
+                f"state_dict holds weights that {type(self).__name__} cannot have: LWLoss has some "
+                "outside the candidates of a row, PRODENLoss and RCLoss have none there. Load them "
+                "into the loss with which they were saved."
+            )
         super()._load_from_state_dict(state_dict, prefix, *args)
+
+    def _own(self, weights: Tensor) -> bool:
+        """Whether this loss can have such weights, shape (n, K); one of one's own may have any."""
+        return True
 
 
 class LWLoss(PartialLabelLoss):
@@ -191,6 +202,10 @@ class LWLoss(PartialLabelLoss):
         """Eqs. (11) and (12), shape (B, K)."""
         return partial.leveraged_weights(scores, inside)
 
+    def _own(self, weights: Tensor) -> bool:
+        outside = ~self.inside.to(weights.device)
+        return bool(((weights * outside).any(-1) == outside.any(-1)).all())
+
 
 class PRODENLoss(PartialLabelLoss):
     """PRODEN: −Σ_{z∈s} c_z log p_z; call `update` with the scores that gave the loss.
@@ -211,6 +226,9 @@ class PRODENLoss(PartialLabelLoss):
     def loss(self, scores: Tensor, inside: Tensor, weights: Tensor) -> Tensor:
         """−Σ_{z∈s} c_z log p_z, shape (B,)."""
         return partial.weighted_cross_entropy(scores, inside, weights)
+
+    def _own(self, weights: Tensor) -> bool:
+        return not bool((weights * ~self.inside.to(weights.device)).any())
 
 
 class RCLoss(PRODENLoss):
