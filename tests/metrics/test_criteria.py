@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import torch
+from torch import Tensor
 
 from amongst.errors import InputError
 from amongst.metrics import accuracy, approximated_accuracy, covering_rate
@@ -50,3 +53,36 @@ def test_a_column_of_labels_is_refused() -> None:
     """It would be compared with every row."""
     with pytest.raises(InputError, match=r"labels has shape \(3, 1\).*shape \(3,\): flatten"):
         accuracy(torch.eye(3), torch.tensor([[0], [1], [2]]))
+
+
+@pytest.mark.parametrize("metric", [covering_rate, approximated_accuracy])
+@pytest.mark.parametrize("shape", [(3, 1), (1, 3), (3,)])
+def test_a_mask_that_would_be_spread_over_rows_or_classes_is_refused(
+    metric: Callable[[Tensor, Tensor], Tensor], shape: tuple[int, ...]
+) -> None:
+    with pytest.raises(InputError, match=r"inside has shape .*shape \(3, 3\)"):
+        metric(torch.eye(3), torch.ones(shape, dtype=torch.bool))
+
+
+def test_a_network_that_diverged_predicts_nothing() -> None:
+    """argmax of NaN is class 0 or the first NaN, which was right as often as that class occurs."""
+    scores = torch.stack((torch.eye(3), torch.eye(3)))
+    scores[1, 2, 1] = torch.nan
+    labels = torch.tensor([0, 1, 1])
+    for metric, against in (
+        (accuracy, labels),
+        (covering_rate, torch.ones(3, 3, dtype=torch.bool)),
+        (approximated_accuracy, torch.ones(3, 3, dtype=torch.bool)),
+    ):
+        values = metric(scores, against)
+        assert values[0].isfinite()
+        assert values[1].isnan()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_scores_in_half_precision(dtype: torch.dtype) -> None:
+    """The candidates' share underflows: 0, where the prediction is none of them, and not 0/0."""
+    scores = torch.tensor([[100.0, 0.0, 0.0], [3.0, 0.0, 0.0]], dtype=dtype)
+    inside = torch.tensor([[False, True, True], [True, True, True]])
+    expected = approximated_accuracy(scores.double(), inside)
+    torch.testing.assert_close(approximated_accuracy(scores, inside), expected)

@@ -1,11 +1,13 @@
 """How good scores are: against true labels, or against candidate sets alone.
 
 Pure functions on tensors: scores of shape (..., n, K), labels (n,) or inside (n, K); the result has
-shape (...), so that one function serves one model and a population.
+shape (...), so that one function serves one model and a population. A NaN score makes it NaN: the
+network diverged, and predicts nothing.
 """
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 from amongst.errors import InputError
@@ -25,7 +27,8 @@ def accuracy(scores: Tensor, labels: Tensor) -> Tensor:
             f"labels has shape {tuple(labels.shape)} for scores of shape {tuple(scores.shape)}; it "
             f"must have one label a row, shape {tuple(scores.shape[-2:-1])}: flatten a column of them."
         )
-    return (scores.argmax(-1) == labels).float().mean(-1)
+    predicted, is_nan = _predicted(scores)
+    return (predicted == labels).float().masked_fill(is_nan, torch.nan).mean(-1)
 
 
 def covering_rate(scores: Tensor, inside: Tensor) -> Tensor:
@@ -35,8 +38,10 @@ def covering_rate(scores: Tensor, inside: Tensor) -> Tensor:
     >>> covering_rate(torch.eye(2), torch.tensor([[True, True], [True, False]]))
     tensor(0.5000)
     """
-    covered = inside.expand_as(scores).gather(-1, scores.argmax(-1, keepdim=True))
-    return covered.squeeze(-1).float().mean(-1)
+    _check_masks(scores, inside)
+    predicted, is_nan = _predicted(scores)
+    covered = inside.expand_as(scores).gather(-1, predicted.unsqueeze(-1)).squeeze(-1)
+    return covered.float().masked_fill(is_nan, torch.nan).mean(-1)
 
 
 def approximated_accuracy(scores: Tensor, inside: Tensor) -> Tensor:
@@ -46,7 +51,22 @@ def approximated_accuracy(scores: Tensor, inside: Tensor) -> Tensor:
     >>> approximated_accuracy(torch.zeros(1, 4), torch.tensor([[True, True, False, False]]))
     tensor(0.5000)
     """
-    p = scores.softmax(-1) * inside
+    _check_masks(scores, inside)
+    p = scores.softmax(-1, dtype=torch.promote_types(scores.dtype, torch.float32)) * inside
     predicted = scores.argmax(-1, keepdim=True)
     share = p.gather(-1, predicted).squeeze(-1) / p.sum(-1).clamp(min=1e-30)
     return share.float().mean(-1)
+
+
+def _predicted(scores: Tensor) -> tuple[Tensor, Tensor]:
+    """argmax g, and whether a score of the row is NaN, which then is the largest; (..., n) each."""
+    best = scores.max(-1)
+    return best.indices, best.values.isnan()
+
+
+def _check_masks(scores: Tensor, inside: Tensor) -> None:
+    if inside.shape[-2:] != scores.shape[-2:]:
+        raise InputError(
+            f"inside has shape {tuple(inside.shape)} for scores of shape {tuple(scores.shape)}; it "
+            f"must have one entry for each row and class, shape {tuple(scores.shape[-2:])}."
+        )
