@@ -13,7 +13,7 @@ The per-row state lives on the module's device and in its `state_dict`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -22,7 +22,11 @@ from amongst.candidates import CandidateSets, as_candidates
 from amongst.checks import check_choice
 from amongst.errors import InputError
 from amongst.losses import door, partial
+from amongst.losses.processes import gathered
 from amongst.losses.psi import Psi, get_psi
+
+if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup
 
 __all__ = [
     "AverageLoss",
@@ -95,10 +99,20 @@ class PartialLabelLoss(nn.Module):
         return _reduce(losses, self.reduction)
 
     @torch.no_grad()
-    def update(self, scores: Tensor, index: Tensor) -> None:
-        """Set the weights of these rows from their scores; a loss without weights does nothing."""
+    def update(self, scores: Tensor, index: Tensor, group: ProcessGroup | None = None) -> None:
+        """Set the weights of these rows from their scores; a loss without weights does nothing.
+
+        Parameters
+        ----------
+        scores, index : as for `forward`.
+        group : of processes that train one network, e.g. ``torch.distributed.group.WORLD``: each
+            then sets the weights of the rows of all, and all must call `update`. None for the rows
+            of this process alone.
+        """
         if self.weighted:
             scores, index = self._tensors(scores, index)
+            if group is not None:
+                scores, index = gathered(group, scores, index)
             if self._looks():
                 door.check_scores(scores)
             fresh = self.refreshed(scores.detach(), self.inside[index])
