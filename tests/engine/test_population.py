@@ -244,6 +244,24 @@ def test_a_frozen_member_keeps_its_last_finite_parameters() -> None:
     assert all(value.isfinite().all() for value in state.values())
 
 
+@pytest.mark.parametrize("backend", ["eager", "alone"])
+def test_a_last_step_that_explodes_is_told(backend: str) -> None:
+    """No loss comes after it: the member ended with NaN and a plausible accuracy."""
+    calm = Settings(epochs=1, batch_size=N)
+    settings = [calm, replace(calm, lr=1e38, weight_decay=1e3)]
+    watch = [Watch("right", features(), lambda scores: (scores.argmax(-1) == 0).float().mean(-1))]
+    result = train_population(
+        features(),
+        [Member(LW(), masks(0), own) for own in settings],
+        model="linear",
+        device="cpu",
+        watch=watch,
+        backend=backend,
+    )
+    assert result.diverged == [None, 1]
+    assert result.last("right").isnan().tolist() == [False, True]
+
+
 def test_watched_and_held_measures() -> None:
     data, labels = features(), torch.randint(K, (N,))
     watch = [

@@ -217,6 +217,13 @@ def test_nan_stops_with_epoch_rate_and_remedy() -> None:
     assert "Try" in message
 
 
+def test_a_last_step_that_explodes_is_told() -> None:
+    """No loss comes after it: the run ended with NaN in the network and a plausible accuracy."""
+    settings = replace(SETTINGS, epochs=1, batch_size=100, lr=1e308, weight_decay=1e3)
+    with pytest.raises(DivergenceError, match=r"last step of epoch 1 .*learning rate 1e\+308"):
+        train(network(name="linear"), problem(), LW("logistic"), settings)
+
+
 def test_uint8_stays_uint8_and_is_scaled_by_batch() -> None:
     pixels = np.random.default_rng(0).integers(0, 256, (20, 4), dtype=np.uint8)
     features = Features.of(pixels, shift=10.0, scale=255.0)

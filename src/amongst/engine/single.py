@@ -227,9 +227,19 @@ def run_epoch(
             f"the loss became {loss} in epoch {state.epoch + 1} at learning rate {lr:g} "
             f"({method.name}, {settings.optimizer}). {_remedy(data.features, lr)}"
         )
+    if not _is_finite(state.model):
+        raise DivergenceError(
+            f"the last step of epoch {state.epoch + 1} made a parameter NaN or infinite at learning "
+            f"rate {lr:g} ({method.name}, {settings.optimizer}). {_remedy(data.features, lr)}"
+        )
     record = {"epoch": state.epoch + 1, "lr": lr, "loss": loss, "covering": covering}
     record |= _measured(state.model, watch, settings)
     return record | {"seconds": time.perf_counter() - began}
+
+
+def _is_finite(model: nn.Module) -> bool:
+    """Whether the parameters are numbers still: no loss tells of what the last step did to them."""
+    return all(bool(p.isfinite().all()) for p in model.parameters() if p.requires_grad)
 
 
 def _remedy(features: Features, lr: float) -> str:

@@ -32,7 +32,7 @@ from amongst.engine.population.plan import plan_memory, split_waves
 from amongst.engine.population.probe import settled
 from amongst.engine.population.progress import Progress
 from amongst.engine.population.result import PopulationResult, Wave
-from amongst.engine.population.step import refresh_all
+from amongst.engine.population.step import keep_finite, refresh_all
 from amongst.engine.population.task import COUNTED, Task
 from amongst.engine.precision import products_in, warn_of_precision
 from amongst.engine.single import Watch
@@ -204,6 +204,7 @@ def _train_cohort(
         cohort.begin_epoch(epoch)
         for size in cohort.sizes:
             stepper(size)
+        keep_finite(cohort)
         refresh_all(cohort)
         history["values"][epoch] = _measured(task, cohort, held)
         _note_divergence(cohort, history["diverged"], epoch)

@@ -12,7 +12,7 @@ from torch import Tensor
 from amongst.engine.door import check_losses, new_weights
 from amongst.engine.population.cohort import Cohort, Group
 
-__all__ = ["advance", "group_slopes", "keep_weights", "refresh_all"]
+__all__ = ["advance", "group_slopes", "keep_finite", "keep_weights", "refresh_all"]
 
 EVALUATION_ENTRIES = 2**22
 """Rows × members scored at a time."""
@@ -55,6 +55,14 @@ def losses_and_slopes(
 def keep_alive(cohort: Cohort, losses: Tensor) -> None:
     """A member whose loss is NaN or infinite is alive no more."""
     cohort.alive.logical_and_(losses.sum(-1).isfinite())
+
+
+def keep_finite(cohort: Cohort) -> None:
+    """At the end of an epoch: a member with a parameter that is NaN or infinite is alive no more.
+    No loss tells of what its last step did."""
+    for parameter in filter(Tensor.numel, cohort.network.parameters):
+        ends = torch.stack(parameter.reshape(len(parameter), -1).aminmax(dim=1))
+        cohort.alive.logical_and_(ends.isfinite().all(0))
 
 
 def refresh_rows(cohort: Cohort, x: Tensor, scores: Tensor, inside: Tensor, rows: Tensor) -> None:
