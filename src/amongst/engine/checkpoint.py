@@ -24,6 +24,7 @@ from amongst.engine.settings import Settings
 from amongst.engine.single import Training
 from amongst.errors import InputError
 from amongst.methods import Method
+from amongst.methods.base import described
 
 __all__ = ["Keeper", "Pause", "fingerprint", "kept_seed", "load_checkpoint", "save_checkpoint"]
 
@@ -154,12 +155,12 @@ def fingerprint(
     (True, False)
     """
     facts = settings.to_dict()
-    if settings.schedule != "cosine" and method.at(1.0) == method:
+    if settings.schedule != "cosine" and described(method.at(1.0)) == described(method):
         del facts["epochs"]
     seen = data.features
     network = None if model is None else mark_of_model(model)
-    described = [json.dumps(facts, sort_keys=True), repr(method), network]
-    digest = digest_of(*described, seen.values, data.inside, seen.shift, seen.scale)
+    texts = [json.dumps(facts, sort_keys=True), described(method), network]
+    digest = digest_of(*texts, seen.values, data.inside, seen.shift, seen.scale)
     return f"{settings.seed}-{digest}"
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, Self
 
+import numpy as np
 from torch import Tensor
 
 from amongst.errors import InputError
@@ -108,9 +109,31 @@ class Method(ABC):
         )
 
 
+def in_full(value: Any) -> str:
+    """A hyper-parameter as text, every digit of it: the repr of a tensor or array rounds and skips,
+    so that two that differ may read alike.
+
+    >>> from torch import tensor
+    >>> repr(tensor([1.00001])) == repr(tensor([1.00002])), in_full(tensor([1.00001]))
+    (True, 'torch.float32 [1.0000100135803223]')
+    """
+    if isinstance(value, tuple | list):
+        return f"{type(value).__name__}({', '.join(map(in_full, value))})"
+    is_array = isinstance(value, Tensor | np.ndarray)
+    return f"{value.dtype} {value.tolist()}" if is_array else repr(value)
+
+
+def described(method: Method) -> str:
+    """A method as text, with all its hyper-parameters in full: equal for equal methods only."""
+    values = (f"{f.name}={in_full(getattr(method, f.name))}" for f in fields(method))
+    return f"{type(method).__qualname__}({', '.join(values)})"
+
+
 def changed_beyond_leaves(method: Method, progress: float = 1.0) -> list[str]:
     """Names of what `at` changes besides the method's leaves, which alone are read anew where steps
     are captured or stacked."""
     now = method.at(progress)
     others = [f.name for f in fields(method) if f.name not in method.leaves]
-    return [name for name in others if repr(getattr(now, name)) != repr(getattr(method, name))]
+    return [
+        name for name in others if in_full(getattr(now, name)) != in_full(getattr(method, name))
+    ]

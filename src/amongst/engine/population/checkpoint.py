@@ -18,6 +18,7 @@ from amongst.engine.population.cohort import Cohort
 from amongst.engine.population.member import Member
 from amongst.engine.single import Watch
 from amongst.errors import FileFormatError
+from amongst.methods.base import described
 
 __all__ = [
     "checkpoint_path",
@@ -42,13 +43,13 @@ def mark_of_member(member: Member, known: dict[int, str]) -> str:
     for tensor in tensors:
         if id(tensor) not in known:
             known[id(tensor)] = digest_of(tensor)
-    described = [
-        f"{type(method).__module__} {method.name} {method!r}",
+    facts = [
+        f"{type(method).__module__} {method.name} {described(method)}",
         member.settings.to_dict(),
         member.initial_seed,
         [known[id(tensor)] for tensor in tensors],
     ]
-    return digest_of(json.dumps(described))
+    return digest_of(json.dumps(facts))
 
 
 def checkpoint_path(folder: Path, cohort: Cohort, mark: str = "") -> Path:

@@ -18,6 +18,7 @@ from amongst.engine.order import split_seed
 from amongst.engine.settings import Settings
 from amongst.errors import InputError
 from amongst.methods import Method
+from amongst.methods.base import in_full
 
 __all__ = ["Member", "Run", "arrange", "check_members", "combined", "runs"]
 
@@ -220,7 +221,7 @@ def _place(member: Member) -> tuple[Any, ...]:
     """Sort key: optimiser, then second-pass members next to the border, then structure."""
     method, adam = member.method, member.settings.optimizer == "adam"
     structure = tuple(
-        (f.name, repr(getattr(method, f.name)))
+        (f.name, in_full(getattr(method, f.name)))
         for f in fields(method)
         if f.name not in method.leaves
     )
