@@ -20,7 +20,7 @@ from amongst.cli.narrowing import (
     split,
 )
 from amongst.cli.saying import screen
-from amongst.cli.tables import Features, Ignore
+from amongst.cli.tables import Candidates, Device, Features, Ignore, Separator
 
 if TYPE_CHECKING:
     from amongst.bench.execute import Options
@@ -100,7 +100,6 @@ Refit = Annotated[
 ]
 ProtocolOption = Annotated[Protocol, typer.Option(help="Where paper and code differ.")]
 Precision = Annotated[str, typer.Option(help="float32, float64; on a GPU also tf32, bf16.")]
-Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
 EngineOption = Annotated[
     Engine, typer.Option(help="auto: a population on a GPU, processes elsewhere.")
 ]
@@ -108,7 +107,9 @@ Workers = Annotated[int | None, typer.Option(help="Processes; one for each core 
 RayAddress = Annotated[str | None, typer.Option(help="Of a Ray cluster, e.g. auto.")]
 StoreOption = Annotated[Path, typer.Option(help="File of results; a run goes on from it.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what it would cost, and stop.")]
-Quick = Annotated[bool, typer.Option("--quick", help="A miniature on digits that takes minutes.")]
+Quick = Annotated[
+    bool, typer.Option("--quick", help="A miniature in a minute; plans run it on digits.")
+]
 
 RESULTS = Path("amongst.sqlite")
 
@@ -173,11 +174,11 @@ def compare(
     methods: Methods = None,
     models: Annotated[Many, typer.Option(help="mlp, linear; repeatable.")] = None,
     conditions: Conditions = None,
-    candidates: Annotated[Many, typer.Option("--candidates", "-c", help="Their column.")] = None,
+    candidates: Candidates = None,
     truth: Annotated[str | None, typer.Option(help="Column of true labels, to score by.")] = None,
     features: Features = None,
     ignore: Ignore = None,
-    separator: Annotated[str, typer.Option(help="Between the labels of a cell.")] = "|",
+    separator: Separator = "|",
     folds: Annotated[int | None, typer.Option(help="Of the cross-validation.")] = None,
     seeds: Seeds = None,
     epochs: Epochs = 100,
@@ -230,7 +231,7 @@ def compare(
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("amongst-demo"),
 ) -> None:
-    """Five methods on scikit-learn's digits: a table, a picture and a page in two minutes."""
+    """Five methods on scikit-learn's digits: a table, a picture and a page in half a minute."""
     from amongst.bench.demo import run_demo
     from amongst.bench.render import to_rich
 

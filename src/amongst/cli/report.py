@@ -30,7 +30,10 @@ class Paired(StrEnum):
 def report(
     store: Annotated[
         Path,
-        typer.Argument(metavar="STORE", help="A result store, or its .parquet or .csv export."),
+        typer.Argument(
+            metavar="STORE",
+            help="A result store, its .parquet or .csv export, or a folder of evidence.",
+        ),
     ],
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="One page that opens offline.")

@@ -31,7 +31,10 @@ __all__ = ["results"]
 def results(
     store: Annotated[
         Path,
-        typer.Argument(metavar="STORE", help="A result store, or its .parquet or .csv export."),
+        typer.Argument(
+            metavar="STORE",
+            help="A result store, its .parquet or .csv export, or a folder of evidence.",
+        ),
     ],
     datasets: Datasets = None,
     methods: Methods = None,

@@ -13,12 +13,19 @@ from rich.table import Table as RichTable
 from amongst.cli.files import as_file, check_table_target, check_target, write_table
 from amongst.cli.saying import interruptible
 from amongst.cli.tables import (
+    BatchSize,
     Candidates,
+    Device,
+    Epochs,
     Features,
     File,
     Ignore,
     Index,
     MethodName,
+    MethodOption,
+    Network,
+    Psi,
+    Seed,
     Separator,
     _columns,
     _estimator,
@@ -67,15 +74,13 @@ def search(
         CriterionName, typer.Option(help="How to judge, by held-out candidate labels.")
     ] = CriterionName.risk,
     validation: Annotated[float, typer.Option(help="Share of the rows held out.")] = 0.1,
-    method: Annotated[MethodName, typer.Option(help="What to train with.")] = MethodName.lw,
-    psi: Annotated[str, typer.Option(help="LW's binary loss.")] = "cross_entropy",
-    model: Annotated[str, typer.Option(help="mlp or linear.")] = "mlp",
-    epochs: Annotated[int, typer.Option(help="Passes over the rows.")] = 100,
-    batch_size: Annotated[
-        int | None, typer.Option(help="Rows a step; fewer on few rows unless told.")
-    ] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
+    method: MethodOption = MethodName.lw,
+    psi: Psi = "cross_entropy",
+    model: Network = "mlp",
+    epochs: Epochs = 100,
+    batch_size: BatchSize = None,
+    device: Device = "auto",
+    seed: Seed = 0,
     out: Annotated[
         Path | None, typer.Option(help="Model file to write, fitted on all rows.")
     ] = None,

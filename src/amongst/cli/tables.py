@@ -62,6 +62,15 @@ Features = Annotated[
 Ignore = Annotated[list[str] | None, typer.Option(help="Column that is no feature; repeatable.")]
 Index = Annotated[str | None, typer.Option(help="Column that names the rows.")]
 Separator = Annotated[str, typer.Option(help="Between the labels of a cell.")]
+MethodOption = Annotated[MethodName, typer.Option(help="What to train with.")]
+Psi = Annotated[str, typer.Option(help="LW's binary loss, e.g. sigmoid.")]
+Network = Annotated[str, typer.Option(help="mlp or linear.")]
+Epochs = Annotated[int, typer.Option(help="Passes over the rows.")]
+BatchSize = Annotated[
+    int | None, typer.Option(help="Rows a step; 256 unless told, fewer on few rows.")
+]
+Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
+Seed = Annotated[int, typer.Option(help="Random seed.")]
 
 
 def describe(
@@ -95,20 +104,22 @@ def fit(
     ignore: Ignore = None,
     index: Index = None,
     separator: Separator = "|",
-    method: Annotated[MethodName, typer.Option(help="What to train with.")] = MethodName.lw,
-    psi: Annotated[str, typer.Option(help="LW's binary loss.")] = "cross_entropy",
+    method: MethodOption = MethodName.lw,
+    psi: Psi = "cross_entropy",
     beta: Annotated[
         str, typer.Option(help="LW's leverage on non-candidates: a number, or auto.")
     ] = "auto",
-    model: Annotated[str, typer.Option(help="mlp or linear.")] = "mlp",
-    epochs: Annotated[int, typer.Option(help="Passes over the rows.")] = 100,
-    batch_size: Annotated[
-        int | None, typer.Option(help="Rows a step; fewer on few rows unless told.")
+    model: Network = "mlp",
+    epochs: Epochs = 100,
+    batch_size: BatchSize = None,
+    lr: Annotated[
+        float | None, typer.Option(help="Learning rate; the method's own unless told.")
     ] = None,
-    lr: Annotated[float | None, typer.Option(help="Learning rate.")] = None,
-    weight_decay: Annotated[float | None, typer.Option(help="L2 regularisation.")] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
+    weight_decay: Annotated[
+        float | None, typer.Option(help="L2 regularisation; the method's own unless told.")
+    ] = None,
+    device: Device = "auto",
+    seed: Seed = 0,
     checkpoint: Annotated[
         Path | None, typer.Option(help="File to keep the run in; the same command goes on.")
     ] = None,
