@@ -183,12 +183,13 @@ def dataset_facts(name: str, files: Files | None = None) -> Facts:
 def readable(seconds: float) -> str:
     """A length of time for people.
 
-    >>> readable(42), readable(4000), readable(4e5)
-    ('42 s', '1.1 h', '4.6 days')
+    >>> readable(42), readable(4000), readable(4e5), readable(1e9)
+    ('42 s', '1.1 h', '4.6 days', '11,574 days')
     """
     for unit, length in (("days", 86400.0), ("h", 3600.0), ("min", 60.0)):
         if seconds >= 1.05 * length:
-            return f"{seconds / length:.1f} {unit}"
+            count = seconds / length
+            return f"{count:.1f} {unit}" if count < 100 else f"{count:,.0f} {unit}"
     return f"{seconds:.0f} s"
 
 

@@ -75,7 +75,7 @@ def _request(datasets: tuple[str, ...], methods: tuple[str, ...], tune: bool) ->
         methods=methods,
         search="grid" if tune else "none",
         criterion="covering",
-        protocol="default" if tune else "official",
+        refit=not tune,
     )
 
 
