@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from amongst.candidates import uniform
-from amongst.engine import Features, Settings, training_data
+from amongst.engine import Features, Settings, train, training_data
 from amongst.engine.checkpoint import fingerprint
 from amongst.engine.population import Member, train_population
 from amongst.engine.population.checkpoint import mark_of_member
+from amongst.errors import AmongstWarning, InputError
 from amongst.methods import CC, LW, METHODS, Method
 from amongst.methods.base import described
+from amongst.models import build_model
 
 N, D, K = 40, 4, 3
 SETTINGS = Settings(epochs=2, batch_size=16, precision="float64")
@@ -67,3 +69,28 @@ def test_methods_with_tensors_of_one_repr_have_checkpoints_of_their_own() -> Non
 def test_a_method_without_tensors_is_described_by_its_repr(method: Method) -> None:
     """Checkpoints of earlier versions go on."""
     assert described(method) == repr(method)
+
+
+class Projected(nn.Module):
+    """A random projection that is neither a parameter nor a buffer."""
+
+    def __init__(self, shape: tuple[int, ...], n_classes: int) -> None:
+        super().__init__()
+        self.projection = torch.randn(shape[0], 8)
+        self.head = nn.Linear(8, n_classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.head((x @ self.projection.to(x.dtype)).relu())
+
+
+def test_what_a_seed_draws_outside_of_the_state_is_each_member_s_own() -> None:
+    """All members were trained with the projection of the first."""
+    members = [Member(LW(), INSIDE, replace(SETTINGS, seed=seed)) for seed in (0, 1)]
+    with pytest.warns(AmongstWarning, match=r"one after another.*a parameter or a buffer"):
+        result = train_population(FEATURES, members, model=Projected, device="cpu")
+    for i, member in enumerate(members):
+        model = build_model(Projected, (D,), K, member.initial_seed)
+        run = train(model, training_data(FEATURES, SETS), member.method, member.settings)
+        assert result.history(i)["loss"].tolist() == pytest.approx(run.history["loss"].tolist())
+    with pytest.raises(InputError, match="a parameter or a buffer"):
+        train_population(FEATURES, members, model=Projected, device="cpu", backend="eager")

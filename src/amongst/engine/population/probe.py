@@ -51,31 +51,38 @@ def why_not_stacked(task: Task) -> str | None:
     first, features = task.members[0], task.features
     x = features.batch(torch.arange(ROWS, device=features.device) % len(features))
     x = x.double() if first.settings.precision == "float64" else x
-    seed, options = first.initial_seed, task.options
-    model = build_model(task.model, features.shape, first.n_classes, seed, **options)
-    own = copied(model.to(x.device, x.dtype))
+    seeds = list(dict.fromkeys(member.initial_seed for member in task.members))[:2]
+    models = [
+        build_model(task.model, features.shape, first.n_classes, seed, **task.options)
+        for seed in seeds
+    ]
+    own = copied(models[0].to(x.device, x.dtype))
     _check_scores(own, x, first.n_classes)
     try:
-        return _difference(model, own, x)
+        return _difference([model.to(x.device, x.dtype) for model in models], own, x)
     except InputError:
         raise
     except Exception as error:
-        return f"{type(model).__name__} does not go through vmap ({_said(error)})"
+        return f"{type(own).__name__} does not go through vmap ({_said(error)})"
 
 
 @torch.no_grad()
-def _difference(model: nn.Module, trained: nn.Module, x: Tensor) -> str | None:
-    """What a stack of one does otherwise than the module, whose copy had a pass in training."""
-    stack = stack_models([model], device=x.device, dtype=x.dtype)
-    alone = copied(model).eval()
-    scores = alone(x)
-    is_certain = _are_close(alone(x), scores)
-    if is_certain and not _are_close(stack.evaluate(x)[0], scores):
-        return f"stacked, {type(model).__name__} gives other scores than alone"
-    slopes, tape = stack.forward(stack.prepare(x.unsqueeze(0)))
+def _difference(models: list[nn.Module], trained: nn.Module, x: Tensor) -> str | None:
+    """What a stack does otherwise than its modules; a copy of the first had a pass in training."""
+    stack, m = stack_models(models, device=x.device, dtype=x.dtype), len(models)
+    for model, stacked in zip(models, stack.evaluate(x), strict=True):
+        alone = copied(model).eval()
+        scores = alone(x)
+        is_certain = _are_close(alone(x), scores)
+        if is_certain and not _are_close(stacked, scores):
+            return (
+                f"stacked, {type(model).__name__} gives other scores than alone; what a seed draws "
+                "must be a parameter or a buffer"
+            )
+    slopes, tape = stack.forward(stack.prepare(x.expand(m, *x.shape)))
     stack.backward(tape, slopes)
-    stack.track(tape, torch.ones(1, dtype=torch.bool, device=x.device))
-    still = _moved(model, trained) - _moved(model, stack.member(0).to(x.device))
+    stack.track(tape, torch.ones(m, dtype=torch.bool, device=x.device))
+    still = _moved(models[0], trained) - _moved(models[0], stack.member(0).to(x.device))
     names = ", ".join(sorted(still))
     return f"forward assigns a new {names} and does not change it in place" if still else None
 
