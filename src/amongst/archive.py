@@ -25,6 +25,7 @@ __all__ = ["Arrays", "read_archive", "write_archive", "write_atomically"]
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 FORMAT = "amongst-1"
+PICKLES = (".pkl", ".pickle", ".joblib")
 
 
 def write_archive(path: str | os.PathLike[str], arrays: Arrays, facts: Mapping[str, Any]) -> None:
@@ -54,9 +55,7 @@ def read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, npt.NDArray[An
             header = file.metadata() or {}
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, ValueError, KeyError) as error:
-        raise FileFormatError(
-            f"{os.fspath(path)!r} is not a file of amongst, or it is truncated ({error})."
-        ) from error
+        raise FileFormatError(_foreign(Path(path), error)) from error
     if header.get("format") != FORMAT:
         raise FileFormatError(f"{os.fspath(path)!r} was not written by amongst ({FORMAT}).")
     if header.get("digest") != _digest(arrays, header.get("facts", "")):
@@ -65,6 +64,25 @@ def read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, npt.NDArray[An
             "Save it again from its source."
         )
     return arrays, json.loads(header["facts"])
+
+
+def _foreign(path: Path, error: Exception) -> str:
+    """What a file is that cannot be read here; nothing of it is executed to find out."""
+    if isinstance(error, OSError) or not _is_pickle(path):
+        return f"{str(path)!r} is not a file of amongst, or it is truncated ({error})."
+    return (
+        f"{str(path)!r} is a pickle, which can run any code when it is opened, so it is not opened "
+        "here. Use a file that the estimator's own save wrote; a pipeline, which has none, is opened "
+        "in Python with joblib.load, if you trust where it comes from."
+    )
+
+
+def _is_pickle(path: Path) -> bool:
+    """By its name, or its first bytes: protocol 2 to 5, and no length of a header as ours."""
+    with path.open("rb") as file:
+        start = file.read(3)
+    marked = len(start) == 3 and start[0] == 0x80 and 2 <= start[1] <= 5 and start[2] != 0
+    return marked or path.suffix.lower() in PICKLES
 
 
 def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:

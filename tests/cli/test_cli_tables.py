@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -269,6 +271,34 @@ def test_a_damaged_model(iris: Path, capsys: pytest.CaptureFixture[str]) -> None
     model.write_bytes(model.read_bytes()[:-40])
     assert run("predict", model, iris, "--out", iris.parent / "p.csv") == 2
     assert "truncated" in assert_one_line(capsys)
+
+
+@pytest.mark.parametrize("name", ["model.pkl", "model"])
+@pytest.mark.parametrize("protocol", [2, 4, 5])
+def test_a_pickle_is_named_and_never_opened(
+    iris: Path, name: str, protocol: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Trap:
+        def __reduce__(self) -> tuple[Any, ...]:
+            return Path.touch, (iris.parent / "ran",)
+
+    model = iris.parent / name
+    model.write_bytes(pickle.dumps(Trap(), protocol=protocol))
+    assert run("predict", model, iris, "--out", iris.parent / "p.csv") == 2
+    said = assert_one_line(capsys)
+    assert "is a pickle, which can run any code" in said
+    assert "joblib.load, if you trust" in said
+    assert not (iris.parent / "ran").exists()
+
+
+def test_a_file_of_another_kind_is_no_pickle(
+    iris: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = iris.parent / "model"
+    for content in (b"", b"\x80", b"\x80\x02" + bytes(6) + b"{", b"PK\x03\x04"):
+        model.write_bytes(content)
+        assert run("predict", model, iris, "--out", iris.parent / "p.csv") == 2
+        assert "is not a file of amongst, or it is truncated" in assert_one_line(capsys)
 
 
 def test_a_folder_that_is_not_there(iris: Path, capsys: pytest.CaptureFixture[str]) -> None:
