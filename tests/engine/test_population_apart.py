@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from amongst.candidates import uniform
-from amongst.engine import Features, Settings, train, training_data
+from amongst.engine import Features, Settings, Watch, train, training_data
 from amongst.engine.checkpoint import fingerprint
 from amongst.engine.population import Member, train_population
 from amongst.engine.population.checkpoint import mark_of_member
@@ -94,3 +96,49 @@ def test_what_a_seed_draws_outside_of_the_state_is_each_member_s_own() -> None:
         assert result.history(i)["loss"].tolist() == pytest.approx(run.history["loss"].tolist())
     with pytest.raises(InputError, match="a parameter or a buffer"):
         train_population(FEATURES, members, model=Projected, device="cpu", backend="eager")
+
+
+MEASURES: dict[str, Callable[[Tensor], Any]] = {
+    "any": lambda g: g.softmax(-1).amax(-1).mean(-1),
+    "last": lambda g: g.softmax(1).amax(1).mean(0),
+    "mixed": lambda g: g.softmax(1).amax(-1).mean(-1),
+    "sure": lambda g: (g.softmax(1).amax(1) > 0.99).float().mean(0),
+    "entry": lambda g: g[0, 1],
+}
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_a_measure_for_one_model_that_fits_many_by_chance(name: str) -> None:
+    """With as many members as classes, or axes counted from either end, shapes agree by chance."""
+    members = [
+        Member(LW(), INSIDE, replace(SETTINGS, seed=seed, lr=seed + 0.1)) for seed in range(K)
+    ]
+    watch = [Watch(name, FEATURES, MEASURES[name])]
+    result = train_population(FEATURES, members, model="linear", device="cpu", watch=watch)
+    own = [MEASURES[name](scores) for scores in result.scores(FEATURES)]
+    torch.testing.assert_close(result.last(name), torch.stack(own), check_dtype=False)
+
+
+@pytest.mark.parametrize("backend", ["eager", "alone"])
+@pytest.mark.parametrize(
+    ("criterion", "found"),
+    [
+        (lambda g, inside: g.mean(), r"shape \(\)"),
+        (lambda g, inside: 1.0, "float"),
+        (lambda g, inside: g.mean(-1), r"shape \(.*5\)"),
+    ],
+)
+def test_a_criterion_of_the_wrong_shape_is_named(
+    backend: str, criterion: Callable[[Tensor, Tensor], Tensor], found: str
+) -> None:
+    rows = torch.arange(N)
+    member = Member(LW(), INSIDE, SETTINGS, rows=rows[5:], held=rows[:5])
+    with pytest.raises(InputError, match=f"criterion 'mine' gives {found}"):
+        train_population(
+            FEATURES,
+            [member, member],
+            model="linear",
+            device="cpu",
+            held={"mine": criterion},
+            backend=backend,
+        )

@@ -49,7 +49,8 @@ class Watch:
     name : the column of the history.
     features : what to score.
     measure : scores (n, K) → one number, e.g. a function of `amongst.metrics`. A population asks it
-        once for all its members, (M, n, K) → (M,), and one by one where that fails.
+        once for all its members, (M, n, K) → (M,), where that gives the same on random scores, and
+        else one by one.
     """
 
     name: str

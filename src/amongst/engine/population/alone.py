@@ -14,6 +14,7 @@ from amongst.engine.checkpoint import Keeper, load_checkpoint
 from amongst.engine.data import Features, TrainingData
 from amongst.engine.digest import digest_of, mark_of_model
 from amongst.engine.population.checkpoint import mark_of_member
+from amongst.engine.population.evaluate import Criterion, judged
 from amongst.engine.population.member import Member
 from amongst.engine.population.result import Wave
 from amongst.engine.population.task import Task
@@ -94,7 +95,7 @@ def _held(task: Task, member: Member) -> list[Watch]:
     rows = member.held.to(task.features.device).long()
     features, inside = _part(task.features, rows), member.inside.to(rows.device)[rows]
     watches = [
-        Watch(name, features, partial(_apply, criterion, inside.unsqueeze(0)))
+        Watch(name, features, partial(_apply, name, criterion, inside.unsqueeze(0)))
         for name, criterion in task.held.items()
     ]
     if member.held_truth is not None:
@@ -103,9 +104,9 @@ def _held(task: Task, member: Member) -> list[Watch]:
     return watches
 
 
-def _apply(criterion: Callable[[Tensor, Tensor], Tensor], inside: Tensor, scores: Tensor) -> Tensor:
+def _apply(name: str, criterion: Criterion, inside: Tensor, scores: Tensor) -> Tensor:
     """The criterion of a population of one, masks (1, n, K)."""
-    return criterion(scores.unsqueeze(0), inside).squeeze(0)
+    return judged(name, criterion, scores.unsqueeze(0), inside).squeeze(0)
 
 
 def _keeper(task: Task, member: Member, state: Training) -> Keeper:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -11,10 +12,23 @@ from torch import Tensor
 from amongst.engine.data import Features
 from amongst.engine.population.cohort import Cohort
 from amongst.engine.single import Watch
+from amongst.errors import InputError
 from amongst.metrics import accuracy
 from amongst.models.stacked import ScoredNetwork
 
-__all__ = ["Criterion", "Held", "measure_held", "measure_watched", "score", "scored_at_a_time"]
+__all__ = [
+    "Criterion",
+    "Held",
+    "judged",
+    "measure_held",
+    "measure_watched",
+    "score",
+    "scored_at_a_time",
+    "serve_many",
+]
+
+NOISE = 10.0
+"""Size of the random scores on which a measure is tried: many rows certain, many not."""
 
 Criterion = Callable[[Tensor, Tensor], Tensor]
 """Scores (..., n, K) and masks (..., n, K) to values (...), e.g. of `amongst.metrics`."""
@@ -42,8 +56,35 @@ def score(network: ScoredNetwork, features: Features, index: Tensor | None = Non
     return chunks[0] if len(chunks) == 1 else torch.cat(chunks, 1)
 
 
-def measure_watched(cohort: Cohort, watch: Sequence[Watch]) -> list[Tensor]:
-    """One value (M,) for each thing watched; things that look at one set of rows share scores."""
+def serve_many(cohort: Cohort, watch: Sequence[Watch]) -> set[Watch]:
+    """Those of the watches whose measures take the scores of many models at once, (M, n, K), and
+    give what they give for each by itself.
+
+    A result of the right shape does not prove it: ``scores.softmax(1)`` means the classes of one
+    model, and the rows of many. So each measure is tried on random scores of two models.
+    """
+    k = cohort.candidates.n_classes
+    found = set()
+    for item in watch:
+        noise = torch.randn(2, len(item.features), k, generator=torch.Generator().manual_seed(0))
+        if _serves_many(item, NOISE * noise.to(cohort.device, cohort.features.dtype)):
+            found.add(item)
+    return found
+
+
+def _serves_many(item: Watch, scores: Tensor) -> bool:
+    try:
+        values = item.measure(scores)
+        own = torch.stack([item.value(one) for one in scores])
+    except Exception:
+        return False
+    fits = isinstance(values, Tensor) and values.shape == scores.shape[:1]
+    return fits and torch.allclose(values.double().cpu(), own.double().cpu(), equal_nan=True)
+
+
+def measure_watched(cohort: Cohort, watch: Sequence[Watch], many: set[Watch]) -> list[Tensor]:
+    """One value (M,) for each thing watched; things that look at one set of rows share scores.
+    Those in `many` are asked once for all members."""
     scored: dict[int, Tensor] = {}
     values = []
     for item in watch:
@@ -51,7 +92,7 @@ def measure_watched(cohort: Cohort, watch: Sequence[Watch]) -> list[Tensor]:
         if key not in scored:
             moved = item.features.to(cohort.device, cohort.features.dtype)
             scored[key] = score(cohort.network, moved)
-        values.append(_per_member(item, scored[key]))
+        values.append(_per_member(item, scored[key], item in many))
     return values
 
 
@@ -93,18 +134,27 @@ def measure_held(
     if not criteria and held.truth is None:
         return []
     scores = score(cohort.network, cohort.features, held.index)
-    values = [criterion(scores, held.inside) for criterion in criteria.values()]
+    values = [judged(name, criterion, scores, held.inside) for name, criterion in criteria.items()]
     if held.truth is not None:
         values.append(accuracy(scores, held.truth))
     return values
 
 
-def _per_member(item: Watch, scores: Tensor) -> Tensor:
-    """The measure of each member; one that knows no leading axes is asked member by member."""
-    try:
-        values = item.measure(scores)
-    except Exception:
-        values = None
+def _per_member(item: Watch, scores: Tensor, many: bool) -> Tensor:
+    """The measure of each member, at once or one by one."""
+    if many:
+        return torch.as_tensor(item.measure(scores))
+    return torch.stack([item.value(own) for own in scores]).to(scores.device)
+
+
+def judged(name: str, criterion: Criterion, scores: Tensor, inside: Tensor) -> Tensor:
+    """What a criterion says of scores (M, n, K): one value for each member, shape (M,)."""
+    values: Any = criterion(scores, inside)
     if isinstance(values, Tensor) and values.shape == scores.shape[:1]:
         return values
-    return torch.stack([item.value(own) for own in scores]).to(scores.device)
+    found = f"shape {tuple(values.shape)}" if isinstance(values, Tensor) else type(values).__name__
+    raise InputError(
+        f"the criterion {name!r} gives {found} for scores of shape {tuple(scores.shape)}; it must "
+        f"give a tensor of shape {tuple(scores.shape[:1])}, one value for each member: let it work "
+        "on the last two axes only."
+    )

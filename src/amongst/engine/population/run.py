@@ -26,7 +26,13 @@ from amongst.engine.population.checkpoint import (
     save_checkpoint,
 )
 from amongst.engine.population.cohort import Cohort, form_cohort
-from amongst.engine.population.evaluate import Criterion, Held, measure_held, measure_watched
+from amongst.engine.population.evaluate import (
+    Criterion,
+    Held,
+    measure_held,
+    measure_watched,
+    serve_many,
+)
 from amongst.engine.population.member import Member, arrange, check_members
 from amongst.engine.population.plan import plan_memory, split_waves
 from amongst.engine.population.probe import settled
@@ -199,6 +205,7 @@ def _train_cohort(
     backend = choose_backend(task.backend, cohort)
     stepper = make_stepper(cohort, backend, fallback=task.backend == "auto")
     pause, held = Pause(), Held.of(cohort)
+    many = serve_many(cohort, task.watch)
     for epoch in range(done, cohort.epochs):
         began = time.perf_counter()
         cohort.begin_epoch(epoch)
@@ -206,7 +213,7 @@ def _train_cohort(
             stepper(size)
         keep_finite(cohort)
         refresh_all(cohort)
-        history["values"][epoch] = _measured(task, cohort, held)
+        history["values"][epoch] = _measured(task, cohort, held, many)
         _note_divergence(cohort, history["diverged"], epoch)
         history["seconds"][epoch] = time.perf_counter() - began
         due = (epoch + 1) % task.every == 0 or epoch + 1 == cohort.epochs
@@ -216,10 +223,10 @@ def _train_cohort(
         task.progress.advance(indices, epoch + 1, task.columns, history["values"][epoch])
 
 
-def _measured(task: Task, cohort: Cohort, held: Held | None) -> Tensor:
+def _measured(task: Task, cohort: Cohort, held: Held | None, many: set[Watch]) -> Tensor:
     """This epoch's values (M, columns); NaN for members that are alive no more."""
     counted = list((cohort.totals / cohort.n_rows).unbind(-1))
-    watched = measure_watched(cohort, task.watch)
+    watched = measure_watched(cohort, task.watch, many)
     values = counted + watched + measure_held(cohort, held, task.held)
     table = torch.stack([value.double() for value in values], -1)
     return torch.where(cohort.alive.unsqueeze(-1), table, torch.nan)
