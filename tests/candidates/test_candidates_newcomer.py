@@ -108,6 +108,7 @@ def test_to_strings_refuses_what_would_not_come_back() -> None:
         sets.to_strings("")
 
 
+@pytest.mark.filterwarnings("ignore:the labels")
 @given(
     st.lists(st.sets(st.text("ab|[]('), ", max_size=4), min_size=1, max_size=3), min_size=1),
     st.sampled_from(["|", ",", ";"]),

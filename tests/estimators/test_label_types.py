@@ -38,6 +38,7 @@ FORMS: dict[str, Any] = {
 REFUSED: dict[str, tuple[list[Any], str]] = {
     "mixed": (["a", 1, 2], r"y mixes labels .*1 \(number\) and 'a' \(string\).*make them strings"),
     "dates and times": ([DAYS[0], *HOURS[1:]], r"y mixes labels .*\(date\) and .*\(datetime\)"),
+    "zones": ([pd.Timestamp(HOURS[0], tz="UTC"), *HOURS[1:]], r"y mixes labels .* with a zone\)"),
     "tuples": ([(0, 1), (1, 2), (0, 2)], r"y holds labels such as \(0, 1\) \(tuple\)"),
     "bytes": ([b"a", b"b", b"c"], r"y holds labels such as b'a' \(bytes\).*Make them strings"),
     "fractions": ([0.5, 1.5, 2.5], "Unknown label type: y holds 0.5, a continuous number"),
@@ -53,6 +54,7 @@ def rows_of(labels: list[Any]) -> tuple[np.ndarray, list[list[Any]]]:
     return X, [[labels[z], *other] for z, other in zip(codes, more, strict=True)]
 
 
+@pytest.mark.filterwarnings("ignore:y holds 0 and 1 beside empty cells")
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS.keys())
 @pytest.mark.parametrize("labels", TAKEN.values(), ids=TAKEN.keys())
 def test_what_fit_takes_works_everywhere(tmp_path: Path, labels: list[Any], form: Any) -> None:
@@ -95,6 +97,49 @@ def test_a_score_of_labels_of_another_type_is_no_zero() -> None:
         InputError, match=r"such as '0' \(string\), but the classes .* 0 \(number\)"
     ):
         model.score(X, [str(s[0]) for s in sets])
+
+
+MIDNIGHTS = [datetime.datetime(2024, 5, day) for day in (1, 2, 3)]
+DAY_FORMS: dict[str, Any] = {
+    "dates": DAYS,
+    "NumPy's dates": np.array(DAYS, dtype="datetime64[D]"),
+    "datetimes": MIDNIGHTS,
+    "pandas' times": pd.to_datetime(pd.Series(DAYS)),
+}
+
+
+@pytest.mark.parametrize("asked", DAY_FORMS.values(), ids=DAY_FORMS.keys())
+@pytest.mark.parametrize("fitted", DAY_FORMS.values(), ids=DAY_FORMS.keys())
+def test_a_day_and_its_midnight_are_one_label(fitted: Any, asked: Any) -> None:
+    """pandas makes times of days, so that what fit saw and what one holds may differ in type."""
+    X, codes = rows_of([0, 1, 2])[0], np.arange(60) % 3
+    y = fitted.iloc[codes] if isinstance(fitted, pd.Series) else [fitted[z] for z in codes]
+    model = PLKNNClassifier(n_neighbors=5).fit(X, y)
+    truth = [list(asked)[z] for z in codes]
+    wrong = [list(asked)[(z + 1) % 3] for z in codes]
+    assert model.score(X, truth) == 1
+    assert model.score(X, wrong) == 0
+    assert model.score(X, [[a, b] for a, b in zip(truth, wrong, strict=True)]) == 1
+    assert (model.disambiguate(X, [[w] for w in wrong])["label"] != model.predict(X)).all()
+    assert model.disambiguate(X, np.eye(3, dtype=bool)[codes])["confidence"].min() == 1
+    assert type(model.predict(X)[0]) is type(model.classes_[0])  # what fit had comes back
+
+
+def test_times_that_can_be_no_class_are_told() -> None:
+    X, sets = rows_of(DAYS)
+    model = PLKNNClassifier(n_neighbors=5).fit(X, sets)
+    with pytest.raises(InputError, match=r"\(datetime\), but the classes .*\(date\)"):
+        model.score(X, [HOURS[0]] * 60)
+    zoned = [pd.Timestamp(hour, tz="UTC") for hour in HOURS]
+    for labels, other, first, second in (
+        (HOURS, zoned, "datetime with a zone", "datetime"),
+        (zoned, HOURS, "datetime", "datetime with a zone"),
+        (zoned, DAYS, "date", "datetime with a zone"),
+        (MIDNIGHTS, list("abc"), "string", "datetime"),
+    ):
+        model = PLKNNClassifier(n_neighbors=5).fit(*rows_of(labels))
+        with pytest.raises(InputError, match=rf"\({first}\), but the classes .*\({second}\)"):
+            model.score(X, [other[0]] * 60)
 
 
 def test_equal_dates_are_one_label() -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
+import unicodedata
 import warnings
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
-from itertools import count
+from itertools import chain, count
 from typing import Any
 
 import numpy as np
@@ -20,22 +21,24 @@ from amongst.candidates.labels import plain, plain_labels
 from amongst.errors import AmongstWarning, InputError
 
 __all__ = [
-    "COLLECTIONS",
     "Cells",
     "alike",
     "check_separator",
     "different_cells",
+    "is_collection",
     "is_list_text",
     "is_missing",
     "read_cell",
     "reads_back",
+    "suspect_holes",
     "suspect_separator",
+    "suspect_twins",
     "whole",
     "whole_numbers",
     "zeros_and_ones",
 ]
 
-COLLECTIONS = (set, frozenset, list, tuple, np.ndarray)
+COLLECTIONS = (Set, list, tuple, range)
 BRACKETS = {"[": "]", "{": "}", "(": ")"}
 SEPARATORS = "|;,/"
 WHOLE = re.compile(r"-?(0|[1-9][0-9]*)(\.0+)?")
@@ -99,6 +102,15 @@ def different_cells(table: npt.NDArray[Any]) -> Cells:
     ones = np.ones(len(values), dtype=bool)
     of_rows = sp.csr_array((ones, (rows, codes)), shape=(len(table), len(at)))
     return Cells([values[i] for i in at], rows[at], of_rows)
+
+
+def is_collection(item: Any) -> bool:
+    """Whether this is a set of labels, and not one: a list, a set, or anything of one dimension.
+
+    >>> is_collection({1, 2}), is_collection(pd.Series([1])), is_collection("ab")
+    (True, True, False)
+    """
+    return isinstance(item, COLLECTIONS) or getattr(item, "ndim", 0) == 1
 
 
 def is_list_text(cell: Any) -> bool:
@@ -201,6 +213,34 @@ def suspect_separator(cells: list[list[Any]], separator: str) -> None:
         )
 
 
+def suspect_holes(table: npt.NDArray[Any], cells: list[list[Any]]) -> None:
+    """A warning where a table holds 0, 1 and nothing else, but for empty cells: it may be a mask."""
+    labels = list(chain.from_iterable(cells))
+    if labels and zeros_and_ones(labels) is not None and pd.isna(table).any():
+        warnings.warn(
+            f"y holds 0 and 1 beside empty cells, in {table.shape[1]} columns, and is read as the labels 0 "
+            "and 1 of as many annotators. If it is a 0/1 matrix, with a column for each class, fill "
+            "in the empty cells.",
+            AmongstWarning,
+            stacklevel=5,
+        )
+
+
+def suspect_twins(classes: npt.NDArray[Any]) -> None:
+    """A warning where two labels look the same: they differ in how Unicode writes them."""
+    seen: dict[str, str] = {}
+    for label in classes.tolist():
+        twin = seen.setdefault(_looks(label), label) if isinstance(label, str) else label
+        if twin != label:
+            warnings.warn(
+                f"the labels {twin!a} and {label!a} look the same, but are written with "
+                "other characters, so that they count as two classes. Write them in one way.",
+                AmongstWarning,
+                stacklevel=4,
+            )
+            return
+
+
 def check_separator(separator: object) -> str:
     """The separator, if it is a string of at least one character."""
     if not isinstance(separator, str) or not separator:
@@ -209,7 +249,7 @@ def check_separator(separator: object) -> str:
 
 
 def _items(cell: Any, separator: str, where: str) -> list[Any]:
-    if isinstance(cell, np.ndarray):
+    if getattr(cell, "ndim", 0) == 1:
         return plain_labels(cell)
     if isinstance(cell, COLLECTIONS):
         return list(cell)
@@ -256,6 +296,12 @@ def _is_hashable(item: Any) -> bool:
     except TypeError:
         return False
     return True
+
+
+def _looks(label: str) -> str:
+    """The label without what cannot be seen: the form of accents, spaces around it, marks."""
+    seen = (mark for mark in label if unicodedata.category(mark) != "Cf")
+    return unicodedata.normalize("NFC", " ".join("".join(seen).split()))
 
 
 def _bit(cell: Any) -> float:

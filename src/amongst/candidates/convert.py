@@ -13,18 +13,27 @@ import pandas as pd
 import scipy.sparse as sp
 
 from amongst.candidates.cells import (
-    COLLECTIONS,
     Cells,
     alike,
     check_separator,
     different_cells,
+    is_collection,
     read_cell,
+    suspect_holes,
     suspect_separator,
+    suspect_twins,
     whole,
     zeros_and_ones,
 )
 from amongst.candidates.container import CandidateSets
-from amongst.candidates.labels import class_array, microseconds, plain_labels
+from amongst.candidates.labels import (
+    class_array,
+    flat_labels,
+    microseconds,
+    plain_labels,
+    unmasked,
+    whole_floats,
+)
 from amongst.checks import check_choice
 from amongst.errors import AmongstWarning, InputError
 
@@ -90,7 +99,9 @@ def as_candidates(
     elif sp.issparse(y):
         sets = _from_mask(sp.csr_array(y), known)
     else:
-        sets = _from_other(y, known, kind, separator)
+        sets = _from_other(unmasked(y), known, kind, separator)
+    if known is None:
+        suspect_twins(sets.classes)
     return _handle_empty(sets, empty)
 
 
@@ -104,27 +115,36 @@ def from_cells(
     [['kite', 'owl'], ['kite']]
     """
     known = None if classes is None else _distinct(list(classes))
-    return _handle_empty(_union(cells, labels, known), empty)
+    sets = _union(cells, labels, known)
+    if known is None:
+        suspect_twins(sets.classes)
+    return _handle_empty(sets, empty)
 
 
 def _from_other(y: Any, known: npt.NDArray[Any] | None, kind: str, separator: str) -> CandidateSets:
     y = y if kind in ("mask", "annotators") else _one_column(y, kind)
     found = kind if kind != "auto" else _guess(y)
     if found == "mask":
-        columns = y.columns.tolist() if isinstance(y, pd.DataFrame) else None
-        if known is None and columns is not None:
-            known = _distinct(columns)
-        return _from_mask(np.asarray(y), known)
+        return (
+            _from_frame(y, known) if isinstance(y, pd.DataFrame) else _from_mask(_array(y), known)
+        )
     if found == "labels":
         return _from_labels(y, known)
     if found == "strings":
         return _from_strings(y, known, separator)
     if found == "annotators":
-        return _from_votes(y, known, separator)
+        return _from_votes(y, known, separator, kind == "auto")
     rows = [read_cell(row, separator, f"y[{index}]") for index, row in enumerate(y)]
     if kind == "auto":
         _suspect_mask(rows)
     return _from_rows(rows, known)
+
+
+def _array(y: Any) -> npt.NDArray[Any]:
+    try:
+        return np.asarray(y)
+    except ValueError as error:
+        raise InputError("y has rows of different lengths; a mask has shape (n, K).") from error
 
 
 def _one_column(y: Any, kind: str) -> Any:
@@ -156,7 +176,9 @@ def _from_strings(y: Any, known: npt.NDArray[Any] | None, separator: str) -> Can
     return _union(cells, labels if texts else alike(labels), known)
 
 
-def _from_votes(y: Any, known: npt.NDArray[Any] | None, separator: str) -> CandidateSets:
+def _from_votes(
+    y: Any, known: npt.NDArray[Any] | None, separator: str, guessed: bool
+) -> CandidateSets:
     if isinstance(y, np.ndarray):
         y = microseconds(y)
     table = y.to_numpy(dtype=object) if isinstance(y, pd.DataFrame) else _object_table(y)
@@ -164,6 +186,8 @@ def _from_votes(y: Any, known: npt.NDArray[Any] | None, separator: str) -> Candi
     labels = [read_cell(cell, separator, f"y[{row}]") for cell, row in cells]
     if known is None:
         suspect_separator(labels, separator)
+    if guessed:
+        suspect_holes(table, labels)
     return _union(cells, [list(map(whole, found)) for found in labels], known)
 
 
@@ -204,7 +228,7 @@ def _guess(y: Any) -> str:
 
 
 def _guess_by_items(items: list[Any]) -> str:
-    if any(isinstance(item, COLLECTIONS) for item in items):
+    if any(map(is_collection, items)):
         return "sets"
     if any(isinstance(item, str) for item in items):
         return "strings"
@@ -216,6 +240,16 @@ def _is_binary(y: npt.NDArray[Any] | pd.DataFrame) -> bool:
     if values.dtype == object:
         return zeros_and_ones(values) is not None
     return values.dtype.kind in "biuf" and bool(np.isin(values, (0, 1)).all())
+
+
+def _from_frame(y: pd.DataFrame, known: npt.NDArray[Any] | None) -> CandidateSets:
+    """A mask whose columns have names: where these are classes, their order does not matter."""
+    names = _distinct(y.columns.tolist()) if known is None else known
+    if known is not None and not isinstance(y.columns, pd.RangeIndex):
+        named = set(y.columns.tolist()) & set(known.tolist())
+        names = _distinct(y.columns.tolist()) if named else known
+    sets = _from_mask(np.asarray(y), names)
+    return sets if known is None else _realign(sets, known)
 
 
 def _from_mask(mask: Any, known: npt.NDArray[Any] | None) -> CandidateSets:
@@ -240,7 +274,7 @@ def _from_mask(mask: Any, known: npt.NDArray[Any] | None) -> CandidateSets:
         members = mask.astype(bool)
         members.eliminate_zeros()
         return CandidateSets(members, known)
-    return CandidateSets(np.ascontiguousarray(values, dtype=bool), known)
+    return CandidateSets(np.array(values, dtype=bool, order="C"), known)
 
 
 def _numbers(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -249,20 +283,11 @@ def _numbers(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _from_labels(y: Any, known: npt.NDArray[Any] | None) -> CandidateSets:
-    values = np.asarray(y).reshape(-1) if not isinstance(y, pd.Series) else y.to_numpy()
+    values = flat_labels(y) if not isinstance(y, pd.Series) else y.to_numpy()
     if values.dtype.kind in "mM":
         values = np.fromiter(plain_labels(values), dtype=object, count=len(values))
     if values.dtype.kind == "f":
-        if not np.isfinite(values).all():
-            row = int(np.flatnonzero(~np.isfinite(values))[0])
-            raise InputError(f"y[{row}] is {values[row]}, not a label. Drop the row.")
-        fractional = values != np.floor(values)
-        if fractional.any():
-            row = int(np.flatnonzero(fractional)[0])
-            raise InputError(
-                f"Unknown label type: y[{row}]={values[row]} is a continuous number; labels are "
-                "strings, whole numbers or other names of classes."
-            )
+        values = whole_floats(values)
     if values.dtype.kind == "O":
         cells = different_cells(values[:, None])
         return _union(cells, [read_cell([v], where=f"y[{row}]") for v, row in cells], known)
@@ -331,9 +356,10 @@ def _ordered(labels: set[Any]) -> list[Any]:
 
 
 def _object_table(y: Any) -> npt.NDArray[Any]:
-    table = np.empty((len(y), max((len(row) for row in y), default=0)), dtype=object)
+    rows = [list(row) if is_collection(row) else [row] for row in y]
+    table = np.empty((len(rows), max(map(len, rows), default=0)), dtype=object)
     table[:] = None
-    for index, row in enumerate(y):
+    for index, row in enumerate(rows):
         table[index, : len(row)] = row
     return table
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import date, datetime
 from typing import Any
 
@@ -12,7 +12,16 @@ import pandas as pd
 
 from amongst.errors import InputError
 
-__all__ = ["class_array", "label_kinds", "microseconds", "plain", "plain_labels"]
+__all__ = [
+    "class_array",
+    "flat_labels",
+    "label_kinds",
+    "microseconds",
+    "plain",
+    "plain_labels",
+    "unmasked",
+    "whole_floats",
+]
 
 KINDS: tuple[tuple[str, Any], ...] = (
     ("string", str),
@@ -63,6 +72,55 @@ def microseconds(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return coarse
 
 
+def unmasked(labels: Any) -> Any:
+    """A masked array with None where it is masked; all else as it is.
+
+    >>> unmasked(np.ma.array([3, 5], mask=[False, True]))
+    array([3, None], dtype=object)
+    """
+    if not isinstance(labels, np.ma.MaskedArray):
+        return labels
+    return _without(labels.data, np.ma.getmaskarray(labels))
+
+
+def flat_labels(labels: Any) -> npt.NDArray[Any]:
+    """Labels in one dimension; whole numbers beyond 64 bits stay whole.
+
+    >>> flat_labels([2**64, -1])
+    array([18446744073709551616, -1], dtype=object)
+    """
+    try:
+        array = np.asarray(labels)
+    except ValueError:
+        array = np.empty((0, 0))
+    if array.ndim != 1 and array.shape[1:] != (1,):
+        raise InputError(
+            'y holds several labels in a row, but kind="labels" means one; pass kind="sets".'
+        )
+    listed = isinstance(labels, Sequence) and array.dtype.kind == "f"
+    if listed and all(isinstance(label, int) for label in labels):
+        return np.array(labels, dtype=object)
+    return array.reshape(-1)
+
+
+def whole_floats(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The labels, None in place of NaN; an error where one is no whole number.
+
+    >>> whole_floats(np.array([1.0, np.nan]))
+    array([1.0, None], dtype=object)
+    """
+    missing = np.isnan(labels)
+    odd = labels[~missing & ((labels != np.floor(labels)) | np.isinf(labels))]
+    if len(odd):
+        row = int(np.argmax(labels == odd[0]))
+        what = "infinite" if np.isinf(odd[0]) else "a continuous number"
+        raise InputError(
+            f"Unknown label type: y[{row}]={odd[0]} is {what}; labels are strings, whole numbers or "
+            "other names of classes."
+        )
+    return _without(labels, missing) if missing.any() else labels
+
+
 def class_array(labels: Iterable[Any]) -> npt.NDArray[Any]:
     """Labels as an array: of their own type where they have one that NumPy has, else of objects.
 
@@ -71,7 +129,10 @@ def class_array(labels: Iterable[Any]) -> npt.NDArray[Any]:
     """
     found = [plain(label) for label in labels]
     kinds = {type(label) for label in found}
-    if kinds in ({int}, {float}, {bool}, {str}):
+    if kinds == {int}:
+        numbers = np.array(found)
+        return numbers if numbers.dtype.kind in "iu" else np.array(found, dtype=object)
+    if kinds in ({float}, {bool}, {str}):
         return np.array(found)
     if kinds == {datetime} and all(label.tzinfo is None for label in found):
         return np.array(found, dtype="datetime64[us]")
@@ -88,6 +149,12 @@ def label_kinds(labels: Iterable[Any]) -> dict[str, Any]:
     for label in labels:
         names = (name for name, kind in KINDS if isinstance(label, kind))
         found.setdefault(next(names, type(label).__name__), label)
+    return found
+
+
+def _without(labels: npt.NDArray[Any], missing: npt.NDArray[np.bool_]) -> npt.NDArray[Any]:
+    found = labels.astype(object)
+    found[missing] = None
     return found
 
 

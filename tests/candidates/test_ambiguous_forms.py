@@ -1,0 +1,103 @@
+"""Forms that could be read in two ways: each is read in the right one, or is said."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from amongst import as_candidates
+from amongst.errors import AmongstWarning
+
+MASK = pd.DataFrame({"b": [1, 0], "a": [0, 1], "c": [1, 1]})
+
+
+@pytest.mark.parametrize("columns", [["a", "b", "c"], ["c", "b", "a"], ["b", "c", "a"]])
+def test_columns_of_a_mask_are_found_by_name(columns: list[str]) -> None:
+    sets = as_candidates(MASK[columns], classes=["a", "b", "c"])
+    assert sets.to_lists() == [["b", "c"], ["a", "c"]]
+
+
+def test_a_mask_may_lack_classes_but_not_name_others() -> None:
+    assert as_candidates(MASK[["c", "a"]], classes=["a", "b", "c"]).to_lists() == [
+        ["c"],
+        ["a", "c"],
+    ]
+    with pytest.raises(ValueError, match="'b', which is not in classes"):
+        as_candidates(MASK, classes=["a", "c", "d"])
+
+
+@pytest.mark.parametrize("columns", [["p", "q", "r"], pd.RangeIndex(3)])
+def test_columns_that_name_no_class_count_in_their_order(columns: Any) -> None:
+    mask = MASK.set_axis(columns, axis=1)
+    assert as_candidates(mask, classes=[2, 0, 1]).to_lists() == [[2, 1], [0, 1]]
+
+
+def test_what_is_masked_in_an_array_is_missing() -> None:
+    votes = np.ma.array([[0, 5], [2, 3]], mask=[[0, 1], [0, 0]])
+    assert as_candidates(votes).to_lists() == [[0], [2, 3]]
+    labels = np.ma.array([0, 1, 2], mask=[0, 1, 0])
+    assert as_candidates(labels, empty="full").to_lists() == [[0], [0, 2], [2]]
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        np.array([[1.0, np.nan], [0.0, 1.0]]),
+        pd.DataFrame({"a": [1, None], "b": [0, 1]}),
+        pd.DataFrame({"a": [True, pd.NA], "b": [False, True]}, dtype="boolean"),
+    ],
+)
+def test_a_mask_with_a_hole_is_not_taken_for_votes_in_silence(table: Any) -> None:
+    with pytest.warns(AmongstWarning, match="If it is a 0/1 matrix.*fill in the empty cells"):
+        as_candidates(table)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert as_candidates(table, kind="annotators").n_classes == 2
+
+
+def test_a_mask_is_not_the_array_it_came_from() -> None:
+    mask = np.eye(3, dtype=bool)
+    sets = as_candidates(mask)
+    mask[:] = True
+    assert sets.sizes.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [range(2), range(2, 4)],
+        [pd.Series([0, 1]), pd.Series([2, 3])],
+        [pd.Index([0, 1]), pd.Index([2, 3])],
+        [{0: "x", 1: "y"}.keys(), {2: "x", 3: "y"}.keys()],
+    ],
+)
+def test_anything_of_one_dimension_is_a_set_of_labels(rows: list[Any]) -> None:
+    assert as_candidates(rows).to_lists() == [[0, 1], [2, 3]]
+
+
+def test_one_annotator_is_enough() -> None:
+    assert as_candidates(pd.Series([4, 5]), kind="annotators").to_lists() == [[4], [5]]
+
+
+@pytest.mark.parametrize("rows", [[2**63 + 1, 2**63 + 2, -1], [[2**63 + 1], [2**63 + 2], [-1]]])
+def test_numbers_beyond_64_bits_stay_apart(rows: list[Any]) -> None:
+    assert as_candidates(rows).to_lists() == [[2**63 + 1], [2**63 + 2], [-1]]
+
+
+def test_a_missing_number_can_mean_no_information() -> None:
+    for labels in ([1.0, float("nan"), 2.0], pd.Series([1, pd.NA, 2], dtype="Int64")):
+        assert as_candidates(labels, empty="full").to_lists() == [[1], [1, 2], [2]]
+
+
+@pytest.mark.parametrize("twins", ["caf\u00e9|cafe\u0301", "owl|owl\u200b", "a b|a\u00a0b"])
+def test_labels_that_look_the_same_are_said(twins: str) -> None:
+    with pytest.warns(AmongstWarning, match="look the same.*two classes"):
+        as_candidates([twins, "x"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        as_candidates([twins, "x"], classes=[*twins.split("|"), "x"])
+        as_candidates(["e|E", "e|\u00e9"])
