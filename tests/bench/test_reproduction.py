@@ -509,10 +509,12 @@ def test_reasons_are_read_from_the_folder(small: Path, tmp_path: Path) -> None:
     rules = [
         {"dataset": ["soccer_player", "yahoo_news"], "reason": "no file"},
         {"plan": "table3", "model": "convnet", "reason": "too long: {estimate}"},
+        {"plan": "beyond", "method": "plecoc", "refused": True, "reason": "refused"},
     ]
     (tmp_path / "reasons.json").write_text(json.dumps({"missing": rules}))
     text = reproduction_markdown(Reproduction.read(tmp_path))
     assert "Soccer Player, Yahoo! News, 22 cells: no file. To fill:" in text
+    assert "FG-NET; PLECOC, 1 cell: refused.\n" in text, "no command fills what a method refuses"
     assert re.search(r"too long: [\d.]+ h on one GPU", text)
     (tmp_path / "reasons.json").write_text("{")
     with pytest.raises(FileFormatError, match=r"reasons\.json"):

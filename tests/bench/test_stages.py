@@ -346,8 +346,8 @@ def test_the_report_knows_every_record_and_how_the_choice_was_made(tmp_path: Pat
     assert (ours.n, ours.considered, ours.oracle) == (5, 8, False)
     assert (oracle.n, oracle.considered, oracle.oracle) == (5, 8, True)
     text = to_markdown(report.tables[0])
-    assert "the best of up to 8 by covering val last10; after 5 epochs the best 25% went on; " \
-        "searched with 1 seed." in text.replace("\\_", "_")  # fmt: skip
+    assert "the best of up to 8 by covering rate of held-out rows, mean of the last ten epochs; " \
+        "after 5 epochs the best 25% went on; searched with 1 seed." in text.replace("\\_", "_")  # fmt: skip
     command = reproduce_command(report.tables[0].plan)
     assert "--search grid --search-seeds 1 --screen 5 --keep 0.25" in command
     assert command.replace(" ", " ") in to_html(report).replace("&#x27;", "'")

@@ -77,7 +77,8 @@ def test_a_grid_in_rounds_ends_with_all_seeds_of_what_it_chose(tmp_path: Path) -
     said = run("reproduce", *rounds)
     assert "this round: 4 trials of 1 epoch; then at most 8 more" in said
     assert "over 3 repeats" in said
-    assert "best of up to 4 by covering val last10; after 1 epoch the best 50% went on" in said
+    assert "best of up to 4 by covering rate of held-out rows" in said
+    assert "; after 1 epoch the best 50% went on" in said
     again = run("reproduce", *rounds, "--criterion", "oracle")
     assert "0 trials run" in again
     assert "over 3 repeats" in again

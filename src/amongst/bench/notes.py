@@ -12,20 +12,25 @@ __all__ = ["metric_title", "notes"]
 
 PAPER = EPOCHS["paper"]
 _METRICS = {
+    "accuracy": "test accuracy",
     "accuracy_final": "test accuracy after the last epoch",
-    "accuracy_last10": "test accuracy, mean of the last ten epochs",
-    "approximated_test_last10": "approximated accuracy, from candidate sets alone, of test rows, "
-    "mean of the last ten epochs",
+    "approximated_test": "approximated accuracy, from candidate sets alone, of test rows",
+    "covering_val": "covering rate of held-out rows",
+    "approximated_val": "approximated accuracy of held-out rows",
+    "risk_val": "estimated risk of held-out rows",
+    "accuracy_val": "accuracy on held-out rows",
 }
 
 
 def metric_title(metric: str) -> str:
     """The name of a metric for people.
 
-    >>> metric_title("accuracy_final"), metric_title("covering_val")
-    ('test accuracy after the last epoch', 'covering val')
+    >>> metric_title("accuracy_final"), metric_title("covering_val_last10")
+    ('test accuracy after the last epoch', 'covering rate of held-out rows, mean of the last ten epochs')
     """
-    return _METRICS.get(metric, metric.replace("_", " "))
+    name = metric.removesuffix("_last10")
+    title = _METRICS.get(name, name.replace("_", " "))
+    return title if name == metric else f"{title}, mean of the last ten epochs"
 
 
 def notes(table: Table) -> list[str]:
@@ -84,7 +89,7 @@ def _choice(table: Table) -> str:
     if not chosen:
         return "" if not table.filled else f"Settings: {_search(table)}; nothing was selected."
     most = max(entry.considered for entry in table.filled)
-    names = ", ".join(sorted(name.replace("_", " ") for name in chosen))
+    names = ", ".join(sorted(map(metric_title, chosen)))
     return f"Settings: the best of up to {most} by {names}{_rounds(table)}."
 
 

@@ -231,7 +231,7 @@ def _entry(table: Table, entry: Entry, pools: _Pools, index: Mapping[str, int]) 
         "condition": "" if place.condition == REAL else place.condition,
         "label": entry.label,
         "method": row_label(place),
-        "criterion": entry.criterion.replace("_", " "),
+        "criterion": metric_title(entry.criterion) if entry.criterion else "",
         "values": [round(value, 4) for value in entry.values],
         "repeats": [_repeat(*repeat) for repeat in entry.repeats],
         "trials": [index[key] for key in entry.keys],

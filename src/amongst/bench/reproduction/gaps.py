@@ -36,7 +36,7 @@ class Gap:
     ----------
     letter : in the table.
     places : of the cells.
-    reason, command : for people, and for a shell.
+    reason, command : for people, and for a shell; no command where one cannot help.
     """
 
     letter: str
@@ -51,7 +51,8 @@ class Gap:
         where = ", ".join(dict.fromkeys(dataset_title(p.dataset) for p in self.places))
         methods = dict.fromkeys(method_title(p.method) for p in self.places)
         who = f"; {', '.join(methods)}" if len(methods) < 3 else ""
-        return f"({self.letter}) {where}{who}, {cells}: {self.reason}. To fill: `{self.command}`"
+        fill = f" To fill: `{self.command}`" if self.command else ""
+        return f"({self.letter}) {where}{who}, {cells}: {self.reason}.{fill}"
 
 
 def find_gaps(
@@ -103,7 +104,7 @@ def _gap(
     plan = make_plan(_narrowed(replace(request, precision=precision), places))
     if ESTIMATE in reason:
         reason = reason.replace(ESTIMATE, _time(plan, places, records))
-    return Gap(letter, tuple(places), reason, _command(plan))
+    return Gap(letter, tuple(places), reason, "" if rule.get("refused") else _command(plan))
 
 
 def _command(plan: Plan) -> str:

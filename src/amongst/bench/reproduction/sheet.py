@@ -100,7 +100,8 @@ class Reasons:
     or lists of patterns, for plan, dataset, condition, method and model; one that is left out fits
     all. The first that fits counts. ``{estimate}`` becomes the time that the cells would take.
 
-    A rule may also name the ``"search"`` of the command that would fill the cells.
+    A rule may also name the ``"search"`` of the command that would fill the cells, or say that the
+    method ``"refused"`` them, so that none would.
 
     >>> reasons = Reasons({"missing": [{"dataset": "cifar*", "reason": "no time"}]})
     >>> place = Place("cifar10", "q=0.1", "rc", "convnet")
