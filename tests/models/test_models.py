@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from amongst.errors import InputError
-from amongst.models import build_model
+from amongst.models import MLP, ModelSpec, build_model
 
 
 def test_sizes_of_the_paper() -> None:
@@ -60,3 +60,10 @@ def test_dropout_at_evaluation_is_a_switch() -> None:
 def test_convnet_needs_images() -> None:
     with pytest.raises(InputError, match="model='mlp'"):
         build_model("convnet", (784,), 10, seed=0)
+
+
+@pytest.mark.parametrize("spec", [MLP, nn.Linear(5, 3), lambda shape, k: nn.Linear(*shape, k)])
+def test_options_that_would_be_ignored_are_refused(spec: ModelSpec) -> None:
+    """The network had the widths of the paper, whatever was asked for."""
+    with pytest.raises(InputError, match="widths would be ignored"):
+        build_model(spec, (5,), 3, seed=0, widths=(8,))

@@ -53,7 +53,7 @@ def build_model(
     in_shape : shape of one example.
     n_classes : K.
     seed : of the initial weights.
-    options : for a named network, e.g. ``widths=(64, 64)`` for the MLP.
+    options : for a network by its name only, e.g. ``widths=(64, 64)`` for the MLP.
 
     Examples
     --------
@@ -62,6 +62,12 @@ def build_model(
     torch.Size([2, 3])
     """
     shape = tuple(in_shape)
+    if options and not isinstance(spec, str):
+        raise InputError(
+            f"{', '.join(options)} would be ignored: options are for a network by its name, such as "
+            "'mlp'. Build the module with them, or pass a function (in_shape, n_classes) -> module "
+            "that does."
+        )
     if isinstance(spec, nn.Module):
         return copy.deepcopy(spec)
     if callable(spec):
