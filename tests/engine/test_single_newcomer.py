@@ -272,6 +272,15 @@ def test_a_state_of_another_run_is_refused() -> None:
     assert train(state.model, data, LW(), more, training=state).epoch == more.epochs
 
 
+@pytest.mark.parametrize("other", [{"weight_decay": 0.5}, {"momentum": 0.0}, {"optimizer": "adam"}])
+def test_a_state_with_another_optimiser_is_refused(other: dict[str, Any]) -> None:
+    """It kept its own weight decay, momentum and kind, whatever the settings said."""
+    state = train(nn.Linear(D, K), problem(), LW(), SETTINGS)
+    more = replace(SETTINGS, epochs=SETTINGS.epochs + 1, **other)
+    with pytest.raises(InputError, match=r"optimiser with sgd.*but the settings say"):
+        train(state.model, problem(), LW(), more, training=state)
+
+
 class Pair(nn.Module):
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         return x, x

@@ -25,6 +25,7 @@ __all__ = [
     "check_columns",
     "check_kind",
     "check_losses",
+    "check_optimizer",
     "check_scores",
     "check_trainable",
     "first_weights",
@@ -85,6 +86,28 @@ def check_batches(model: nn.Module, n: int, settings: Settings) -> None:
             f"a batch of one row (n_samples={n}, batch_size={settings.batch_size}) is too "
             "small for batch normalisation, which needs two. Raise batch_size, add rows, or use "
             "model='linear'."
+        )
+
+
+def check_optimizer(optimizer: torch.optim.Optimizer, settings: Settings) -> None:
+    """An optimiser as `start` makes it does what the settings say: of them only the learning rate
+    reaches it later.
+
+    >>> weight = nn.Parameter(torch.zeros(1))
+    >>> check_optimizer(torch.optim.SGD([weight], momentum=0.5), Settings(momentum=0.9))
+    Traceback (most recent call last):
+    amongst.errors.InputError: training has an optimiser with sgd, weight_decay=0.0, momentum=0.5, but the settings say sgd, weight_decay=0.001, momentum=0.9; go on with the settings it was started with, or start anew.
+    """
+    kind = {torch.optim.SGD: "sgd", torch.optim.Adam: "adam"}.get(type(optimizer))
+    if kind is None or len(optimizer.param_groups) > 1:
+        return
+    names = ("weight_decay", "momentum") if kind == "sgd" else ("weight_decay",)
+    found = [kind, *(f"{name}={float(optimizer.param_groups[0][name])}" for name in names)]
+    wanted = [settings.optimizer, *(f"{name}={float(getattr(settings, name))}" for name in names)]
+    if found != wanted:
+        raise InputError(
+            f"training has an optimiser with {', '.join(found)}, but the settings say "
+            f"{', '.join(wanted)}; go on with the settings it was started with, or start anew."
         )
 
 

@@ -20,6 +20,7 @@ from amongst.engine.door import (
     check_columns,
     check_kind,
     check_losses,
+    check_optimizer,
     check_scores,
     check_trainable,
     first_weights,
@@ -149,7 +150,7 @@ def train(
     warn_of_precision(settings.precision, data.features.device)
     watch = _seen_with(data.features, watch)
     if training is not None:
-        _check_training(training, model, data, method)
+        _check_training(training, model, data, method, settings)
     state = training or start(model, data, method, settings)
     stepper = stepper or _fast_stepper(state, data, method, settings)
     while state.epoch < settings.epochs:
@@ -186,9 +187,10 @@ def _settled(
 
 
 def _check_training(
-    training: Training, model: nn.Module, data: TrainingData, method: Method
+    training: Training, model: nn.Module, data: TrainingData, method: Method, settings: Settings
 ) -> None:
-    """An earlier state must be of this model, and its weights of these data and this method."""
+    """An earlier state must be of this model, its weights of these data and this method, and its
+    optimiser of these settings."""
     if training.model is not model:
         raise InputError("training is a state of another model; train its own, training.model.")
     wanted = None if first_weights(method, data.inside[:1]) is None else tuple(data.inside.shape)
@@ -198,6 +200,7 @@ def _check_training(
             f"training has weights of shape {found}, but the method {method.name!r} needs {wanted} "
             "on these data; go on with the method and the data that it was started with."
         )
+    check_optimizer(training.optimizer, settings)
 
 
 def run_epoch(
