@@ -73,6 +73,27 @@ def test_a_method_without_tensors_is_described_by_its_repr(method: Method) -> No
     assert described(method) == repr(method)
 
 
+@dataclass(frozen=True)
+class Scaled(LW):
+    """Starting weights that depend on a leaf."""
+
+    def init(self, inside: Tensor) -> Tensor:
+        return self.alpha * super().init(inside)
+
+
+@pytest.mark.parametrize("m", [2, N])
+def test_starting_weights_may_depend_on_a_leaf(m: int) -> None:
+    """With as many members as rows, each row had another member's."""
+    settings = replace(SETTINGS, epochs=1, batch_size=N)
+    methods = [Scaled(alpha=1.0 + i) for i in range(m)]
+    members = [Member(method, INSIDE, settings) for method in methods]
+    result = train_population(FEATURES, members, model="linear", device="cpu")
+    expected = [replace(LW(), alpha=(1.0 + i) ** 2, beta=1.0 + i) for i in range(m)]
+    alike = [Member(method, INSIDE, settings) for method in expected]
+    plain = train_population(FEATURES, alike, model="linear", device="cpu")
+    torch.testing.assert_close(result.last("loss"), plain.last("loss"))
+
+
 class Projected(nn.Module):
     """A random projection that is neither a parameter nor a buffer."""
 

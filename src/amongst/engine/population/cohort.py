@@ -237,22 +237,22 @@ def _groups(members: Sequence[Member], dtype: torch.dtype, device: torch.device)
             for name in run.method.leaves
         }
         method = replace(run.method, **leaves) if leaves else run.method
-        weights = _initial_weights(members[run.part], method, dtype, device)
+        weights = _initial_weights(members[run.part], dtype, device)
         groups.append(Group(run.part, method, weights, start=run.method))
     return groups
 
 
 def _initial_weights(
-    members: Sequence[Member], method: Method, dtype: torch.dtype, device: torch.device
+    members: Sequence[Member], dtype: torch.dtype, device: torch.device
 ) -> Tensor | None:
     k, n = members[0].n_classes, members[0].n_rows
-    if first_weights(method, torch.ones(1, k, dtype=torch.bool)) is None:
+    if first_weights(members[0].method, torch.ones(1, k, dtype=torch.bool)) is None:
         return None
     weights = torch.empty(len(members), n, k, dtype=dtype, device=device)
     for slot, member in zip(weights, members, strict=True):
         inside = member.inside.to(device)
         own = inside if member.rows is None else inside[member.rows.to(device)]
-        first = first_weights(method, own)
+        first = first_weights(member.method, own)
         assert first is not None
         slot.copy_(first)
     return weights
