@@ -27,6 +27,8 @@ _COLOURS = ("#0b6fb4", "#c8500a", "#0a7f62", "#a9418d", "#8a6a00", "#3b3f8f", "#
 NOT_RUN = "not run"
 PAPER = {"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.4}
 _PERCENT = ("accuracy", "covering", "approximated")
+SIDESTEP = 0.06
+"""Between lines over categories, so that their bars do not cover each other."""
 
 
 @dataclass(frozen=True)
@@ -225,15 +227,16 @@ def _draw_panel(axis: Any, figure: Figure, panel: Panel) -> None:
     if panel.note:
         _say(axis, panel.note)
         return
-    for line in panel.series:
-        _draw_line(axis, figure, line)
+    beside = np.arange(len(panel.series)) - (len(panel.series) - 1) / 2
+    for line, steps in zip(panel.series, beside, strict=True):
+        _draw_line(axis, figure, line, SIDESTEP * steps if figure.categories else 0.0)
     if not figure.categories:
         axis.set_ylim(*_settled(panel))
     axis.grid(alpha=0.3)
 
 
-def _draw_line(axis: Any, figure: Figure, line: Series) -> None:
-    style, x = _styles(figure)[line.label], np.array(line.x)
+def _draw_line(axis: Any, figure: Figure, line: Series, shift: float) -> None:
+    style, x = _styles(figure)[line.label], np.array(line.x) + shift
     mean, low, high = map(np.array, (line.mean, line.low, line.high))
     if figure.categories:
         joined = style if figure.joined else style | {"ls": "none"}

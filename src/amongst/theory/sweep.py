@@ -257,9 +257,7 @@ def _draw_part(axes: Any, part: pd.DataFrame, rule: AutoRule, K: int, worst: flo
         )
     auto = [beta_from_sizes(size_law(K, q), part["psi"].iloc[0], rule) for q in table.columns]
     beside = np.arange(len(auto)) + 0.34
-    axes.plot(
-        beside, _heights(betas, auto), "o-", lw=1.2, color="#e8720c", mec="white", label="auto"
-    )
+    axes.plot(beside, _heights(betas, auto), "o", color="#e8720c", mec="white", label="auto")
     axes.set_xticks(range(len(table.columns)), [f"{q:g}" for q in table.columns])
     axes.set_yticks(range(len(betas)), [f"{beta:g}" for beta in betas])
     axes.set(xlabel="q", ylabel="β")
