@@ -7,6 +7,7 @@ import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import date
 from typing import Any, Self
 
 import numpy as np
@@ -20,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from amongst.archive import Arrays
 from amongst.candidates import CandidateSets, as_candidates
 from amongst.errors import InputError
-from amongst.estimators.labels import check_labels, check_same_kind
+from amongst.estimators.labels import as_fitted, check_labels, check_same_kind
 
 __all__ = ["KeptInterrupt", "PartialLabelClassifier", "restricted_proba"]
 
@@ -95,7 +96,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
         With true labels this is the accuracy; with candidate sets, the covering rate.
         """
-        predicted = self.predict(X)
+        predicted, y = self.predict(X), self._as_fitted(y)
         sets = (
             as_candidates(y, classes=self.classes_.tolist())
             if self._is_mask(y)
@@ -105,6 +106,11 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             raise InputError(f"X has {len(predicted)} rows, but y has {len(sets)}.")
         check_same_kind(sets.classes, self.classes_)
         return float(sets.contains(predicted).mean())
+
+    def _as_fitted(self, y: Any) -> Any:
+        """y; where the classes are days or times, with labels of the type that `fit` had."""
+        dated = isinstance(self.classes_.tolist()[0], date) and not self._is_mask(y)
+        return as_fitted(as_candidates(y), self.classes_) if dated else y
 
     def _is_mask(self, y: Any) -> bool:
         """Whether this is a 0/1 matrix with a column for each class, without their names."""
@@ -128,7 +134,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         ``runner_up_confidence``, the second likeliest (None and 0 for a single candidate).
         """
         weights = self._plausibility(X)
-        sets = as_candidates(y, classes=self.classes_.tolist())
+        sets = as_candidates(self._as_fitted(y), classes=self.classes_.tolist())
         if len(sets) != len(weights):
             raise InputError(f"X has {len(weights)} rows, but y has {len(sets)} candidate sets.")
         inside = restricted_proba(weights, sets.mask)

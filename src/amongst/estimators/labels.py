@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import date, datetime, time
 from typing import Any
 
 import numpy.typing as npt
 
+from amongst.candidates import CandidateSets
 from amongst.candidates.labels import class_array, label_kinds
 from amongst.errors import InputError
 
-__all__ = ["check_labels", "check_same_kind", "labels_from_json", "labels_to_json"]
+__all__ = ["as_fitted", "check_labels", "check_same_kind", "labels_from_json", "labels_to_json"]
 
 Labels = npt.NDArray[Any]
 
-TAKEN = ("string", "number", "date", "datetime")
+ZONED = "datetime with a zone"
+TAKEN = ("string", "number", "date", "datetime", ZONED)
 READERS: dict[str, Any] = {"date": date.fromisoformat, "datetime": datetime.fromisoformat}
 
 
@@ -25,7 +27,7 @@ def check_labels(classes: Labels) -> None:
     Traceback (most recent call last):
     amongst.errors.InputError: y mixes labels of different types, such as 'a' (string) and 1 (number). Give all of them one type: make them strings.
     """
-    kinds = label_kinds(classes.tolist())
+    kinds = _kinds(classes)
     shown = " and ".join(f"{label!r} ({kind})" for kind, label in list(kinds.items())[:2])
     if len(kinds) > 1:
         raise InputError(
@@ -52,14 +54,33 @@ def check_same_kind(given: Labels, classes: Labels) -> None:
     Traceback (most recent call last):
     amongst.errors.InputError: y holds labels such as '1' (string), but the classes are such as 1 (number). Give labels of the type that fit had.
     """
-    known = label_kinds(classes.tolist())
-    for kind, label in label_kinds(given.tolist()).items():
+    known = _kinds(classes)
+    for kind, label in _kinds(given).items():
         if kind not in known:
             own, example = next(iter(known.items()))
             raise InputError(
                 f"y holds labels such as {label!r} ({kind}), but the classes are such as "
                 f"{example!r} ({own}). Give labels of the type that fit had."
             )
+
+
+def as_fitted(sets: CandidateSets, classes: Labels) -> CandidateSets:
+    """The sets with labels of the classes' type: pandas makes times of days, so that a day and the
+    midnight that begins it are one label. Other labels stay as they are.
+
+    >>> from amongst import as_candidates
+    >>> sets = as_candidates([[date(2024, 5, 1)]])
+    >>> as_fitted(sets, class_array([datetime(2024, 5, 1), datetime(2024, 5, 2)])).classes
+    array(['2024-05-01T00:00:00.000000'], dtype='datetime64[us]')
+    """
+    given, (known, *_) = sets.classes.tolist(), _kinds(classes)
+    if known == "datetime" and set(_kinds(sets.classes)) == {"date"}:
+        labels = [datetime.combine(day, time.min) for day in given]
+    elif known == "date" and all(isinstance(t, datetime) and _midnight(t) for t in given):
+        labels = [midnight.date() for midnight in given]
+    else:
+        return sets
+    return CandidateSets(sets.members, class_array(labels))
 
 
 def labels_to_json(classes: Labels) -> dict[str, Any]:
@@ -81,3 +102,16 @@ def labels_from_json(saved: dict[str, Any]) -> Labels:
     """
     read = READERS.get(saved["dtype"])
     return class_array(saved["labels"] if read is None else list(map(read, saved["labels"])))
+
+
+def _kinds(labels: Labels) -> dict[str, Any]:
+    """As `label_kinds`, and times of a zone are a kind of their own: they equal none without."""
+    found: dict[str, Any] = {}
+    for label in labels.tolist():
+        zoned = isinstance(label, datetime) and label.tzinfo is not None
+        found.setdefault(ZONED if zoned else next(iter(label_kinds([label]))), label)
+    return found
+
+
+def _midnight(moment: datetime) -> bool:
+    return moment.tzinfo is None and moment.time() == time.min
