@@ -187,3 +187,53 @@ def test_mat_in_the_layout_of_the_field_is_left_to_its_reader(tmp_path: Path) ->
     assert guess_candidates(path) is None
     table = read_table(path)
     assert table.features.shape == (4, 2)
+
+
+@pytest.mark.parametrize(
+    ("names", "read"),
+    [
+        (["007", "010"], ["007", "010"]),
+        (["NA", "1e5"], ["NA", "1e5"]),
+        (["1.0", "2"], ["1.0", "2"]),
+        (["3", "-4"], [3, -4]),
+        (["12345678901234567890123", "2"], [12345678901234567890123, 2]),
+    ],
+)
+def test_names_of_rows_stay_as_they_are_written(
+    tmp_path: Path, names: list[str], read: list[object]
+) -> None:
+    path = write(tmp_path, f"id,f,s\n{names[0]},1,a|b\n{names[1]},2,b\n")
+    assert read_table(path, candidates="s", index="id").index.tolist() == read
+
+
+def test_spaces_after_commas_do_not_put_quotes_into_labels(tmp_path: Path) -> None:
+    path = write(tmp_path, 'f, g, s, t\n1, 2, "owl|kite", "owl"\n3, 4, kite, kite \n')
+    table = read_table(path, candidates="s", truth="t")
+    assert table.feature_names == ("f", "g")
+    assert table.candidates is not None
+    assert table.candidates.to_lists() == [["kite", "owl"], ["kite"]]
+    assert table.truth is not None
+    assert table.truth.tolist() == ["owl", "kite"]
+
+
+def test_numbers_are_text_where_the_classes_are(tmp_path: Path) -> None:
+    """Of the classes 1, 2 and 3x a few rows may hold the first two only."""
+    path = write(tmp_path, "f,s\n1,1|2\n2,2\n")
+    found = read_table(path, candidates="s", classes=["1", "2", "3x"]).candidates
+    assert found is not None
+    assert found.to_lists() == [["1", "2"], ["2"]]
+    wrong = write(tmp_path, "f,s\n1,1|2\n2,x\n")
+    with pytest.raises(InputError, match=r"y\[1\] contains the label 'x'"):
+        read_table(wrong, candidates="s", classes=[1, 2])
+
+
+def test_a_mask_with_an_empty_cell_is_said(tmp_path: Path) -> None:
+    path = write(tmp_path, "f,owl,kite\n1,1,0\n2,,1\n")
+    with pytest.warns(AmongstWarning, match="0/1 matrix.*fill in the empty cells"):
+        read_table(path, candidates=["owl", "kite"])
+
+
+def test_a_feature_is_named_once(tmp_path: Path) -> None:
+    path = write(tmp_path, "f,s\n1,a|b\n2,b\n")
+    with pytest.raises(InputError, match="features names 'f' more than once"):
+        read_table(path, candidates="s", features=["f", "f"])

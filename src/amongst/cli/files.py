@@ -6,12 +6,13 @@ import atexit
 import io
 import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
+
+import typer
 
 from amongst.errors import InputError
 
@@ -87,7 +88,7 @@ def write_table(frame: pd.DataFrame, path: Path) -> None:
     from amongst.archive import write_atomically
 
     if path == STANDARD_OUTPUT:
-        sys.stdout.write(_to_csv(frame).decode())
+        typer.echo(_to_csv(frame), nl=False)  # bytes, whatever the terminal's encoding is
         return
     writer = _writer(path)
     assert writer is not None

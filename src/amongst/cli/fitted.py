@@ -56,6 +56,7 @@ def read_for(
             candidates=candidates,
             index=index or _known_index(fitted, file),
             separator=fitted.get("separator", "|"),
+            kind=_kind(estimator, candidates) if columns else fitted.get("kind", "auto"),
             classes=estimator.classes_.tolist() if candidates and columns else None,
             **pick(estimator, file, features),
         )
@@ -76,6 +77,14 @@ def features_for(estimator: PartialLabelClassifier, table: Table) -> Any:
 def _names(estimator: PartialLabelClassifier) -> list[str] | None:
     found = getattr(estimator, "feature_names_in_", None)
     return None if found is None else list(found)
+
+
+def _kind(estimator: PartialLabelClassifier, candidates: str | list[str] | None) -> Any:
+    """Several columns are classes where these have their names, else annotators: a file with few
+    rows may hold the answers 0 and 1 only."""
+    if not isinstance(candidates, list):
+        return "auto"
+    return "mask" if set(candidates) <= set(map(str, estimator.classes_)) else "annotators"
 
 
 def _known_index(fitted: dict[str, Any], file: Path) -> str | None:

@@ -263,8 +263,12 @@ def _columns(
     separator: str,
 ) -> dict[str, Any]:
     """How the file was read, for files that are read with the model."""
+    from amongst.datasets.guess import array_kind
+
+    named = candidates or _guess_candidates(file, separator)
     return {
-        "candidates": candidates or _guess_candidates(file, separator),
+        "candidates": named,
+        "kind": array_kind(file, named[0]) if named else "auto",
         "truth": truth,
         "features": features,
         "ignore": ignore,

@@ -154,7 +154,11 @@ def check_columns(path: Path, frame: pd.DataFrame, layout: Layout) -> None:
         for name in names:
             if name not in frame.columns:
                 raise InputError(unknown_column(path, frame, argument, name))
-    both = [name for name in layout.features or () if name in layout.taken()]
+    named = layout.features or ()
+    twice = [name for name in named if named.count(name) > 1]
+    if twice:
+        raise InputError(f"features names {twice[0]!r} more than once; name it once.")
+    both = [name for name in named if name in layout.taken()]
     if both:
         raise InputError(f"{both[0]!r} is named in features and as something else; choose one.")
 

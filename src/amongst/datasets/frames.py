@@ -74,6 +74,7 @@ def _parsed(path: Path, text: Collection[str], answers: Collection[str]) -> pd.D
         keep_default_na=False,
         na_values={name: [""] if name in text else list(MISSING) for name in header},
         index_col=False,
+        skipinitialspace=True,
         low_memory=False,
     )
 
@@ -98,7 +99,7 @@ def _header(path: Path) -> tuple[list[str], str]:
     with _open_text(path) as lines:
         first = lines.readline()
     delimiter = max(",;\t", key=first.count) if path.suffix != ".tsv" else "\t"
-    names = next(csv.reader([first], delimiter=delimiter), [])
+    names = next(csv.reader([first], delimiter=delimiter, skipinitialspace=True), [])
     _check_names(path, names)
     return names, delimiter
 

@@ -14,9 +14,10 @@ import scipy.sparse as sp
 from amongst.candidates.cells import is_list_text
 from amongst.datasets.arrays import feature_key, read_npz
 from amongst.datasets.frames import existing_file, read_csv_frame, read_parquet_frame
+from amongst.datasets.labels import Kind
 from amongst.datasets.mat import read_mat
 
-__all__ = ["ARRAYS", "LIKELY_NAMES", "column_names", "guess_candidates"]
+__all__ = ["ARRAYS", "LIKELY_NAMES", "array_kind", "column_names", "guess_candidates"]
 
 LIKELY_NAMES = ("candidates", "candidate_labels", "candidate labels", "labels", "partial_target")
 """Names that people give to such a column."""
@@ -62,6 +63,23 @@ def column_names(path: str | Path) -> list[str]:
     file = existing_file(path)
     found = _arrays(file) if _kind(file) in ARRAYS else _frame(file)
     return [str(name) for name in found]
+
+
+def array_kind(path: str | Path, name: str) -> Kind:
+    """What an array of candidates is, so that other files with few rows are read alike: columns of
+    annotators, or what looking at it says. Columns of a table have names, and need no such memory.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "own.npz"
+    >>> np.savez(file, X=np.eye(2), votes=[[0, 1], [2, 0]], mask=[[0, 1], [1, 0]])
+    >>> array_kind(file, "votes"), array_kind(file, "mask")
+    ('annotators', 'auto')
+    """
+    file = existing_file(path)
+    arrays = _arrays(file) if _kind(file) == ".npz" else {}
+    if name not in arrays or arrays[name].ndim != 2 or arrays[name].shape[1] < 2:
+        return "auto"
+    return "auto" if _is_mask(arrays[name], len(arrays[name])) else "annotators"
 
 
 def _guess_array(file: Path, names: Sequence[str]) -> str | None:

@@ -15,6 +15,7 @@ from amongst.candidates.cells import (
     alike,
     different_cells,
     read_cell,
+    suspect_holes,
     suspect_separator,
     whole,
     whole_numbers,
@@ -73,9 +74,12 @@ def candidate_column(
     try:
         if kind == "mask" or (kind == "auto" and _looks_like_mask(frame)):
             return as_candidates(frame, classes, kind="mask", empty=empty)
-        cells = different_cells(frame.to_numpy(dtype=object))
-        labels = _labels(cells, separator, kind, frame.shape[1] > 1, suspect=classes is None)
-        return from_cells(cells, labels, classes, empty)
+        table = frame.to_numpy(dtype=object)
+        cells, known = different_cells(table), None if classes is None else list(classes)
+        labels = _labels(cells, separator, kind, frame.shape[1] > 1, known)
+        if kind == "auto" and frame.shape[1] > 1:
+            suspect_holes(table, labels)
+        return from_cells(cells, labels, known, empty)
     except InputError as error:
         raise InputError(f"candidates (column {where}): {error}") from error
 
@@ -92,7 +96,7 @@ def true_labels(column: pd.Series, classes: npt.NDArray[Any] | None) -> npt.NDAr
             f"truth (column {column.name!r}): row {row} is empty; give every row its true label, "
             "or leave truth out."
         )
-    values = column.tolist()
+    values = [v.strip() if isinstance(v, str) else v for v in column.tolist()]
     textual = classes is not None and classes.dtype.kind in "UO"
     if textual and all(isinstance(label, str) for label in classes.tolist()):  # type: ignore[union-attr]
         return np.array([str(value) for value in values])
@@ -123,16 +127,24 @@ def _looks_like_mask(frame: pd.DataFrame) -> bool:
 
 
 def _labels(
-    cells: Cells, separator: str, kind: str, several: bool, suspect: bool
+    cells: Cells, separator: str, kind: str, several: bool, known: list[Any] | None
 ) -> list[list[Any]]:
     """The labels of each different cell."""
     alone = kind == "labels"
     labels = [
         read_cell(_as_one(cell) if alone else cell, separator, f"row {row}") for cell, row in cells
     ]
-    if suspect and not alone:
+    if known is None and not alone:
         suspect_separator(labels, separator)
-    return alike([list(map(whole, found)) for found in labels] if several else labels)
+    labels = [list(map(whole, found)) for found in labels] if several else labels
+    return alike(labels) if known is None else [_like(found, known) for found in labels]
+
+
+def _like(labels: list[Any], known: list[Any]) -> list[Any]:
+    """Text where the classes are text, though all of these may be numbers; else numbers."""
+    if known and all(isinstance(label, str) for label in known):
+        return list(map(str, labels))
+    return [whole_numbers([label])[0] for label in labels]
 
 
 def _as_one(cell: Any) -> Any:

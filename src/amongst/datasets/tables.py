@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ import pandas as pd
 
 from amongst.candidates import CandidateSets, as_candidates
 from amongst.candidates.cells import check_separator
+from amongst.candidates.labels import class_array
 from amongst.checks import check_choice
 from amongst.datasets.arrays import feature_array, feature_key, named_array, read_npz
 from amongst.datasets.columns import (
@@ -44,6 +46,8 @@ __all__ = [
     "load_parquet",
     "read_table",
 ]
+
+WHOLE = re.compile(r"0|-?[1-9][0-9]*")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -244,7 +248,7 @@ def _reader(path: Path) -> Callable[[Path, Layout], Table]:
 def _from_csv(path: Path, layout: Layout) -> Table:
     votes = layout.candidates or ()
     answers = votes if len(votes) > 1 else ()
-    text = {*votes, layout.truth or ""} - {*answers}
+    text = {*votes, layout.truth or "", layout.index or ""} - {*answers}
     return _from_frame(path, read_csv_frame(path, text=text, answers=answers), layout)
 
 
@@ -263,8 +267,15 @@ def _from_frame(path: Path, frame: pd.DataFrame, layout: Layout) -> Table:
     sets = None if labels is None else _column_candidates(labels, layout)
     classes = None if sets is None else sets.classes
     truth = None if layout.truth is None else true_labels(frame[layout.truth], classes)
-    index = np.arange(len(frame)) if layout.index is None else frame[layout.index].to_numpy()
+    index = np.arange(len(frame)) if layout.index is None else _row_names(frame[layout.index])
     return _checked(path, Table(features, tuple(names), sets, truth, index), layout.outside)
+
+
+def _row_names(column: pd.Series) -> npt.NDArray[Any]:
+    """As they are written: numbers are numbers where all are, and 007 is none."""
+    names = column.tolist()
+    whole = all(isinstance(name, str) and WHOLE.fullmatch(name) for name in names)
+    return class_array(map(int, names)) if whole else column.to_numpy()
 
 
 def _column_candidates(frame: pd.DataFrame, layout: Layout) -> CandidateSets:

@@ -1,0 +1,106 @@
+"""A model on other files than its own: fewer rows, another order, another terminal."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from amongst.candidates import uniform
+from amongst.cli import main
+
+TRUE = np.arange(60) % 3
+X = np.eye(3)[TRUE] * 3 + np.random.default_rng(0).normal(0, 0.1, (60, 3))
+FEATURES = pd.DataFrame(X, columns=["f1", "f2", "f3"])
+SETS = uniform(TRUE, 0.3, seed=0)
+ANNOTATORS = ["anna", "ben", "cleo"]
+QUICK = ["--model", "linear", "--epochs", "20", "--quiet"]
+
+
+def run(*arguments: object) -> None:
+    with pytest.raises(SystemExit) as left:
+        main([str(argument) for argument in arguments])
+    assert not left.value.code
+
+
+def named(columns: list[str]) -> list[str]:
+    return [word for column in columns for word in ("--candidates", column)]
+
+
+def votes() -> tuple[np.ndarray, np.ndarray]:
+    """Three people's answers; and the rows in which none of them said 2, nor all of them 0."""
+    rng = np.random.default_rng(1)
+    answers = np.array([rng.choice(labels, 3) for labels in SETS.to_lists()])
+    return answers, (answers < 2).all(axis=1) & (answers > 0).any(axis=1)
+
+
+def chosen(folder: Path, *arguments: object) -> pd.DataFrame:
+    run("disambiguate", folder / "model", *arguments, "--out", folder / "chosen.csv")
+    return pd.read_csv(folder / "chosen.csv")
+
+
+def test_answers_of_few_rows_are_no_mask_in_a_table(tmp_path: Path) -> None:
+    answers, few = votes()
+    frame = FEATURES.join(pd.DataFrame(answers, columns=ANNOTATORS))
+    frame.to_csv(tmp_path / "all.csv", index=False)
+    frame[few].to_csv(tmp_path / "few.csv", index=False)
+    run("fit", tmp_path / "all.csv", *named(ANNOTATORS), "--out", tmp_path / "model", *QUICK)
+    found = chosen(tmp_path, tmp_path / "few.csv")["label"].to_numpy()
+    assert (answers[few] == found[:, None]).any(axis=1).all()
+
+
+def test_answers_of_few_rows_are_no_mask_in_an_array(tmp_path: Path) -> None:
+    answers, few = votes()
+    np.savez(tmp_path / "all.npz", X=X, votes=answers)
+    np.savez(tmp_path / "few.npz", X=X[few], votes=answers[few])
+    run("fit", tmp_path / "all.npz", *named(["votes"]), "--out", tmp_path / "model", *QUICK)
+    found = chosen(tmp_path, tmp_path / "few.npz")["label"].to_numpy()
+    assert (answers[few] == found[:, None]).any(axis=1).all()
+
+
+def test_classes_are_found_by_name_in_any_order(tmp_path: Path) -> None:
+    mask = pd.DataFrame(SETS.mask.astype(int), columns=["owl", "kite", "wren"])
+    FEATURES.join(mask).to_csv(tmp_path / "all.csv", index=False)
+    run("fit", tmp_path / "all.csv", *named([*mask]), "--out", tmp_path / "model", *QUICK)
+    straight = chosen(tmp_path, tmp_path / "all.csv")
+    turned = chosen(tmp_path, tmp_path / "all.csv", *named(["wren", "owl", "kite"]))
+    pd.testing.assert_frame_equal(straight, turned)
+
+
+def test_few_rows_may_lack_the_labels_that_are_text(tmp_path: Path) -> None:
+    names = np.array(["1", "2", "3x"])
+    frame = FEATURES.assign(s=uniform(names[TRUE], 0.3, seed=0).to_strings())
+    frame.to_csv(tmp_path / "all.csv", index=False)
+    few = frame[~frame["s"].str.contains("x")]
+    few.to_csv(tmp_path / "few.csv", index=False)
+    run("fit", tmp_path / "all.csv", "--out", tmp_path / "model", *QUICK)
+    assert len(chosen(tmp_path, tmp_path / "few.csv")) == len(few)
+
+
+def test_names_of_rows_come_back_as_written(tmp_path: Path) -> None:
+    names = [f"{row:04d}" for row in range(60)]
+    frame = FEATURES.assign(s=SETS.to_strings(), id=names)
+    frame.to_csv(tmp_path / "all.csv", index=False)
+    run("fit", tmp_path / "all.csv", "--index", "id", "--out", tmp_path / "model", *QUICK)
+    run("predict", tmp_path / "model", tmp_path / "all.csv", "--out", tmp_path / "new.csv")
+    assert pd.read_csv(tmp_path / "new.csv", dtype=str)["row"].tolist() == names
+
+
+def test_labels_are_printed_where_the_terminal_knows_ascii_only(tmp_path: Path) -> None:
+    names = np.array(["K\u00e4uzchen", "Eule", "Milan"])
+    frame = FEATURES.assign(s=uniform(names[TRUE], 0.3, seed=0).to_strings())
+    frame.to_csv(tmp_path / "all.csv", index=False)
+    run("fit", tmp_path / "all.csv", "--out", tmp_path / "model", *QUICK)
+    done = subprocess.run(
+        [sys.executable, "-m", "amongst", "predict", "model", "all.csv", "--out", "-"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        check=True,
+    )
+    assert "p(K\u00e4uzchen)" in done.stdout.decode()
