@@ -22,7 +22,12 @@ PAGE = (ROOT / "docs" / "selection.md").read_text()
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-def test_blocks_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+PRINTED = re.compile(r"^print\(\w+\) +# (.*)$", re.MULTILINE)
+
+
+def test_blocks_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     pytest.importorskip("optuna", reason="optuna is not installed")
     monkeypatch.chdir(tmp_path)
     data = load_iris(as_frame=True)
@@ -41,6 +46,8 @@ def test_blocks_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert Path("best.amongst").exists()
     assert shared["told"].oracle
     assert not shared["result"].oracle
+    said = capsys.readouterr().out
+    assert all(line in said for line in PRINTED.findall(PAGE)), "comments are what is printed"
 
 
 def test_the_table_is_that_of_the_committed_results() -> None:
