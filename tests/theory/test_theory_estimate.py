@@ -142,3 +142,10 @@ def test_bad_arguments_get_one_clear_sentence():
         estimate_uniform_q([{0}])
     with pytest.raises(InputError, match="exactly one label"):
         estimate_uniform_q([{0, 1}, {1, 2}], exclude_full=True)
+
+
+def test_a_posterior_that_does_not_sum_to_one_is_refused():
+    """The rates did not mind, but the likelihood was off by the logarithm of the sum."""
+    sets = uniform(np.arange(30) % 3, 0.3, seed=0)
+    with pytest.raises(InputError, match="a row sums to 3"):
+        estimate_class_q(sets, np.ones(3))

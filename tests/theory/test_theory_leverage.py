@@ -163,6 +163,17 @@ def test_following_weights_bring_the_odds_back_or_end_the_need():
         assert believed_threshold(K, q, true=40.0) < 1e-12
 
 
+@pytest.mark.filterwarnings("error")
+def test_believed_threshold_has_its_limits_at_scores_of_any_size():
+    """exp(1000) overflows: the threshold was infinite."""
+    assert believed_threshold(10, 0.9, wrong=1e4) == pytest.approx(9.0)
+    assert believed_threshold(10, 0.9, wrong=-1e4) == 0
+    assert believed_threshold(10, 0.9, true=1e4) == 0
+    assert believed_threshold(10, 0.9, wrong=1e4 + 2, true=1e4) == pytest.approx(
+        believed_threshold(10, 0.9, wrong=502.0, true=500.0)
+    )
+
+
 @pytest.mark.parametrize("q", [0.3, 0.5, 0.7, 0.9])
 def test_reversal_is_where_the_refit_ranks_the_truth_first(q):
     """All weight on the wrong label 1; minimise the cross-entropy risk of these weights exactly."""

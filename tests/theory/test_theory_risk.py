@@ -16,6 +16,7 @@ from amongst.losses import PSIS, average, classifier_consistent, get_psi
 from amongst.theory import (
     COUNTEREXAMPLE,
     Counterexample,
+    bayes_map,
     corrected_risk,
     enumerate_sets,
     exact_risk,
@@ -224,3 +225,30 @@ def test_bad_arguments_get_one_clear_sentence():
         set_law(enumerate_sets(2, 0), 1.0, 0, exclude_full=True)
     with pytest.raises(InputError, match="weights has shape"):
         corrected_risk([0.0, 0.0], [1.0, 1.0, 1.0], 0.1, 0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("posterior", "words"),
+    [
+        ([0.5, 0.5], r"must be \(..., 3\)"),
+        ([3.0, 1.0, 0.0], "a row sums to 4"),
+        ([1.5, -0.5, 0.0], "negative or NaN"),
+        ([[0.5, 0.5, 0.0], [1.0, 0.0, 0.0]], "that of one x"),
+    ],
+)
+def test_what_is_no_posterior_is_refused(posterior, words):
+    """A label too few counted as impossible, and counts in place of shares scaled the risk."""
+    loss = fixed_weights([1.0, 1.0, 1.0])
+    with pytest.raises(InputError, match=words):
+        marginal_risk(loss, [0.0, 1.0, 2.0], 0.1, posterior)
+    if np.ndim(posterior) == 1 and len(posterior) == 3:
+        with pytest.raises(InputError, match=words):
+            bayes_map([1.0], [0.1], posterior)
+
+
+def test_weights_and_scores_of_another_shape_are_refused():
+    """One weight was spread over all labels, and a row of scores for each draw over the draws."""
+    with pytest.raises(InputError, match=r"weights has shape \(1,\).*3"):
+        exact_risk(fixed_weights([1.0]), [0.0, 1.0, 2.0], 0.1, 0)
+    with pytest.raises(InputError, match=r"g has shape \(10, 3\).*one row"):
+        monte_carlo_risk(fixed_weights([1.0] * 3), np.zeros((10, 3)), 0.1, 0, draws=10)

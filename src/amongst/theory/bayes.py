@@ -19,7 +19,7 @@ from torch import Tensor
 from amongst.checks import check_choice, check_number
 from amongst.errors import InputError
 from amongst.losses import Psi, get_psi, initial_weights
-from amongst.theory.law import as_row, enumerate_sets, mixed_law
+from amongst.theory.law import as_posterior, as_row, enumerate_sets, mixed_law
 
 __all__ = [
     "BOX",
@@ -95,7 +95,7 @@ def bayes_map(
     tensor([[1, 0, 0],
             [1, 1, 0]], dtype=torch.int32)
     """
-    p, beta_row = as_row(posterior, "posterior"), as_row(betas, "betas")
+    p, beta_row = as_posterior(posterior), as_row(betas, "betas")
     best = p.topk(2)
     if (best.values[..., 0] <= best.values[..., 1]).any():
         raise InputError("posterior has a tie at the top, so that no label is the Bayes label.")

@@ -13,6 +13,7 @@ from scipy.optimize import brentq
 from amongst.candidates import as_candidates
 from amongst.checks import check_integer, check_number
 from amongst.errors import AmongstWarning, DivergenceError, InputError
+from amongst.theory.law import as_posterior
 from amongst.theory.risk import Estimate
 
 __all__ = ["MAX_JOINT_PARAMETERS", "ClassRates", "estimate_class_q", "estimate_uniform_q"]
@@ -157,6 +158,7 @@ def _checked_posterior(posterior: npt.ArrayLike, inside: Mask) -> Array:
         )
     if not np.isfinite(p).all() or (p < 0).any():
         raise InputError("posterior must be finite and non-negative: probabilities, not scores.")
+    as_posterior(p)
     kept: Array = np.where(inside, p, 0.0)
     lost = kept.sum(1) <= 0
     if lost.any():

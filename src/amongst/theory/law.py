@@ -92,7 +92,9 @@ def mixed_law(
     >>> mixed_law(enumerate_sets(2), 0.5, [0.8, 0.2])
     tensor([0.4000, 0.1000, 0.5000], dtype=torch.float64)
     """
-    p = as_row(posterior, "posterior")
+    p = as_posterior(posterior, sets.shape[-1])
+    if p.ndim != 1:
+        raise InputError(f"posterior has shape {tuple(p.shape)}; it must be that of one x, (K,).")
     laws = [set_law(sets, q, y, exclude_full=exclude_full) for y in range(len(p))]
     return p @ torch.stack(laws)
 
@@ -139,3 +141,23 @@ def as_row(values: Any, name: str, K: int | None = None) -> Tensor:
         wanted = "(..., K)" if K is None else f"(..., {K})"
         raise InputError(f"{name} has shape {tuple(row.shape)}; it must be {wanted}.")
     return row
+
+
+def as_posterior(values: Any, K: int | None = None) -> Tensor:
+    """P(y | x) as a float64 tensor of shape (..., K): non-negative, and it sums to 1.
+
+    >>> as_posterior([3.0, 1.0])
+    Traceback (most recent call last):
+    amongst.errors.InputError: posterior must hold probabilities that sum to 1, but a row sums to 4. Divide it by its sum.
+    """
+    p = as_row(values, "posterior", K)
+    if not (p >= 0).all():
+        raise InputError("posterior must hold probabilities, but an entry is negative or NaN.")
+    total = p.sum(-1).reshape(-1)
+    far = (total - 1).abs() > 1e-4
+    if far.any():
+        raise InputError(
+            f"posterior must hold probabilities that sum to 1, but a row sums to "
+            f"{float(total[far][0]):g}. Divide it by its sum."
+        )
+    return p

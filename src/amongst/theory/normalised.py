@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq
+from scipy.special import expit
 from scipy.stats import binom
 
 from amongst.checks import check_integer, check_number
@@ -196,9 +197,10 @@ def believed_threshold(K: int, q: float, *, wrong: float = 0.0, true: float = 0.
     """
     size_law(K, q)
     rest = np.arange(K - 1)
-    lead, truth = np.exp(wrong), np.exp(true)
-    inside = (binom.pmf(rest, K - 2, q) * lead / (lead + truth + rest)).sum()
-    outside = (binom.pmf(rest, K - 2, 1 - q) * lead / (lead + rest)).sum()
+    with np.errstate(divide="ignore"):
+        others = np.log(rest)
+    inside = (binom.pmf(rest, K - 2, q) * expit(wrong - np.logaddexp(true, others))).sum()
+    outside = (binom.pmf(rest, K - 2, 1 - q) * expit(wrong - others)).sum()
     return _ratio(float(q * inside), float((1 - q) * outside))
 
 

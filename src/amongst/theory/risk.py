@@ -20,6 +20,7 @@ from torch import Tensor
 
 from amongst.candidates import class_dependent
 from amongst.checks import check_integer, check_number
+from amongst.errors import InputError
 from amongst.losses import Psi, get_psi, leveraged_weighted, leveraged_weights
 from amongst.rng import Seed
 from amongst.theory.law import (
@@ -83,7 +84,12 @@ def fixed_weights(weights: Any, psi: str | Psi = "sigmoid", beta: float = 1.0) -
     tensor(2., dtype=torch.float64)
     """
     w = as_row(weights, "weights")
-    return lambda scores, inside: leveraged_weighted(scores, inside, w, psi, beta)
+
+    def loss(scores: Tensor, inside: Tensor) -> Tensor:
+        own = as_row(w, "weights", scores.shape[-1])
+        return leveraged_weighted(scores, inside, own, psi, beta)
+
+    return loss
 
 
 def following_weights(psi: str | Psi = "sigmoid", beta: float = 1.0) -> PartialLoss:
@@ -233,6 +239,8 @@ def monte_carlo_risk(
     check_integer("draws", draws, low=2)
     check_number("confidence", confidence, low=0, high=1, open_low=True)
     scores, rates = _scores_and_rates(g, q, y)
+    if scores.ndim != 1:
+        raise InputError(f"g has shape {tuple(scores.shape)}; it must be one row of scores, (K,).")
     Q = np.eye(len(rates))
     Q[y] = rates.numpy()
     labels = np.full(draws, y)
