@@ -10,7 +10,7 @@ from rich.console import Console
 from amongst.archive import write_atomically
 from amongst.bench.execute import Options
 from amongst.bench.figures import Figure, Panel, Series, draw
-from amongst.bench.plans import Plan, Request
+from amongst.bench.plans import Request
 from amongst.bench.report import build_report, to_html
 from amongst.bench.session import run_request
 from amongst.bench.store import Store
@@ -55,7 +55,7 @@ def run_demo(
     page = folder / "demo.html"
     report = build_report(records, [plan], source=store.name)
     write_atomically(page, to_html(report, title=plan.title).encode())
-    return Demo(table, store, page, _picture(table, plan, folder / "demo.png"))
+    return Demo(table, store, page, _picture(table, folder / "demo.png"))
 
 
 def conditions_figure(table: Table) -> Figure:
@@ -82,7 +82,7 @@ def conditions_figure(table: Table) -> Figure:
     return Figure(table.plan.title, label, "test accuracy, %", tuple(panels), columns)
 
 
-def _picture(table: Table, plan: Plan, path: Path) -> Path | None:
+def _picture(table: Table, path: Path) -> Path | None:
     try:
         return draw(conditions_figure(table), path)
     except MissingDependencyError:

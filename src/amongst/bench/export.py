@@ -63,6 +63,16 @@ def read_records(path: str | Path, **filters: Any) -> list[Record]:
     path : a ``.parquet`` or ``.csv`` export, or a folder of evidence; any other name is taken for
         a store.
     filters : of a store; see `Store.records`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from amongst.bench.record import Trial
+    >>> record = Record(Trial("mnist", "q=0.1", "cc", "mlp", 0), {"accuracy_final": 0.9})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = write_records([record], f"{folder}/mine.csv")
+    ...     [found.metrics for found in read_records(path)]
+    [{'accuracy_final': 0.9}]
     """
     source = Path(path)
     if source.is_dir():

@@ -31,6 +31,13 @@ class Description:
         is the same for all.
     never_alone : classes that are in no singleton set.
     absent : classes that are in no set at all.
+
+    Examples
+    --------
+    >>> from amongst import as_candidates
+    >>> found = as_candidates(["a|b", "b"]).describe()
+    >>> found.mean_size, found.co_occurrence.tolist(), found.never_alone
+    (1.5, [[1, 1], [1, 2]], ['a'])
     """
 
     n: int

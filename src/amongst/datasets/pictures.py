@@ -90,6 +90,13 @@ def draw_picture(drawn: Picture, path: str | Path) -> Path:
     """Write a picture as a file; the ending says the format (.png, .svg, .pdf).
 
     Needs matplotlib.
+
+    >>> import tempfile
+    >>> from amongst import as_candidates
+    >>> drawn = picture(as_candidates(["a|b", "b"]), "two rows")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     draw_picture(drawn, f"{folder}/sets.svg").name
+    'sets.svg'
     """
     target = Path(path)
     if target.suffix not in (".png", ".svg", ".pdf"):

@@ -29,6 +29,11 @@ class Check:
     what : a file, or ``content``.
     state : ``"ok"``, ``"absent"`` or ``"wrong"``.
     detail : what was found, or what is wrong, in one line.
+
+    Examples
+    --------
+    >>> Check("lost", "lost.mat", "absent", "not here").state
+    'absent'
     """
 
     dataset: str

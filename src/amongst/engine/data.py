@@ -111,6 +111,12 @@ class TrainingData:
     ----------
     features : n examples.
     inside : bool, shape (n, K).
+
+    Examples
+    --------
+    >>> data = TrainingData(Features(torch.zeros(2, 4)), torch.tensor([[True, False], [True, True]]))
+    >>> len(data), data.n_classes
+    (2, 2)
     """
 
     features: Features

@@ -37,6 +37,11 @@ class LossForm:
     psi : name of the binary loss.
     both : whether new weights are wanted outside s too.
     outside : whether the second term of Eq. (3) counts; β is 0 if not.
+
+    Examples
+    --------
+    >>> LossForm("stored", psi="sigmoid", outside=True).psi
+    'sigmoid'
     """
 
     kind: Literal["stored", "uniform", "best", "consistent"]
@@ -59,6 +64,12 @@ class Method(ABC):
     lr, weight_decay : a good start on standardised features; what the estimators use.
     grid : the paper's search space; without one a search keeps to the default setting.
     leaves : hyper-parameters that may be tensors.
+
+    Examples
+    --------
+    >>> from amongst.methods import CC, LW
+    >>> CC().when, LW(refresh="epoch").when, LW.leaves
+    ('never', 'epoch', ('beta', 'alpha', 'fade'))
     """
 
     name: ClassVar[str]

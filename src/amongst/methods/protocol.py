@@ -25,6 +25,11 @@ class Protocol:
         ten epochs.
     dropout_at_evaluation : ConvNet only.
     validation : share of the training rows held out for the search.
+
+    Examples
+    --------
+    >>> Protocol(report="final").validation
+    0.1
     """
 
     initial: str = "paper"

@@ -27,6 +27,13 @@ class LabelRates:
     rates : shape (K,), q_z = P(z ∈ s | Y ≠ z), the rate at which z is a false candidate.
     prior : shape (K,), P(Y = z).
     iterations : of EM.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> found = LabelRates(np.array([0.1, 0.3]), np.array([0.5, 0.5]), iterations=9)
+    >>> (1 / (1 - found.rates)).round(2).tolist()
+    [1.11, 1.43]
     """
 
     rates: Array

@@ -26,6 +26,12 @@ class FriedmanNemenyi:
     statistic, p : of Friedman's test: are all methods alike?
     critical : two mean ranks further apart than this differ.
     pairs : (k, k) p of each pair (Nemenyi), corrected for all pairs.
+
+    Examples
+    --------
+    >>> found = friedman_nemenyi([[0.9, 0.8, 0.7]] * 5)
+    >>> found.ranks.tolist(), bool(found.p < 0.05), bool(found.ranks[2] - found.ranks[0] > found.critical)
+    ([1.0, 2.0, 3.0], True, True)
     """
 
     ranks: Floats

@@ -23,6 +23,11 @@ class Summary:
     n, mean : of the values.
     std : with n − 1; NaN for one value.
     low, high : confidence interval of the mean (Student's t); NaN for one value.
+
+    Examples
+    --------
+    >>> summarize([1.0, 2.0, 3.0]).std
+    1.0
     """
 
     n: int

@@ -47,6 +47,12 @@ class AutoRule:
     low : margin ψ: β where the mean rate of false candidates is at most `wide`.
     wide, narrow : margin ψ: from the rate `narrow` up the lift alone counts; in between β goes from
         `low` to the lift's in a straight line.
+
+    Examples
+    --------
+    >>> from amongst import as_candidates
+    >>> auto_beta(as_candidates(["a|b", "b", "c"]), "cross_entropy", rule=AutoRule(floor=3.0))
+    3.0
     """
 
     lift: float = 2.5

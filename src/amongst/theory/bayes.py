@@ -54,6 +54,12 @@ class BayesMap:
     posterior : (K,), or (P, K).
     betas, qs : (B,), and (Q,) or (Q, K, K).
     agrees : bool, (B, Q) or (P, B, Q): whether the label of the highest score is the Bayes label, alone.
+
+    Examples
+    --------
+    >>> found = bayes_map([0.1, 1.0], [0.3], [0.6, 0.4], "sigmoid")
+    >>> found.agrees.shape, 0 <= found.share <= 1
+    (torch.Size([2, 1]), True)
     """
 
     psi: str

@@ -74,6 +74,13 @@ class ClassRates:
     responsibilities : (n, K), P(Y = y | x, s) at the end: the disambiguation that fits.
     log_likelihood : mean over rows.
     iterations : of EM.
+
+    Examples
+    --------
+    >>> from amongst import as_candidates
+    >>> found = estimate_class_q(as_candidates(["a|b", "a", "b"]), np.full((3, 2), 0.5))
+    >>> found.matrix.shape, found.responsibilities.shape
+    ((2, 2), (3, 2))
     """
 
     matrix: Array

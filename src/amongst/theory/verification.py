@@ -52,6 +52,11 @@ class Check:
     limit : it holds where `measured` is at most this.
     unit : what the number is.
     refuted : True for a printed statement that is expected to fail.
+
+    Examples
+    --------
+    >>> Check("Lemma", "it sums to one", 1e-16, 1e-12).holds
+    True
     """
 
     name: str
