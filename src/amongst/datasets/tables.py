@@ -61,6 +61,11 @@ class Table:
     candidates : the candidate sets of the rows, or None where the file has none.
     truth : (n,) true labels, or None; for evaluation only.
     index : (n,) names of the rows: the index column, or 0 … n−1.
+
+    Examples
+    --------
+    >>> Table(np.eye(2), ("wing", "weight"), None, None, np.arange(2))
+    Table(n=2, d=2, candidates=None)
     """
 
     features: npt.NDArray[Any]

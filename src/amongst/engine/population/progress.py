@@ -32,6 +32,12 @@ class Progress:
     indices : the wave's members by their place in the population, in the order of `values`.
     columns, values : what was measured last; shape (members, columns), on the device.
     plans : the memory plan of each group of members in lockstep.
+
+    Examples
+    --------
+    >>> seen = Progress(total=4, done=2, columns=("loss",), values=torch.tensor([[3.0], [1.0], [2.0]]))
+    >>> seen.summary("loss"), seen.best()
+    ((1.0, 2.0, 3.0), 1.0)
     """
 
     total: int

@@ -20,7 +20,12 @@ Tape = Any
 
 
 class ScoredNetwork(ABC):
-    """M networks that score rows: all that is asked of them once they are trained."""
+    """M networks that score rows: all that is asked of them once they are trained.
+
+    >>> from amongst.models.stacked import SoloNetwork
+    >>> len(SoloNetwork(nn.Linear(2, 3)))
+    1
+    """
 
     @abstractmethod
     def __len__(self) -> int:
@@ -48,6 +53,13 @@ class StackedNetwork(ScoredNetwork):
     parameters, buffers : tensors of shape (M, ...); the parameters are those that are trained.
     template : one network of that shape; its values mean nothing.
     compute : precision of matrix products.
+
+    Examples
+    --------
+    >>> from amongst.models.stacked import stack_models
+    >>> pair = stack_models([nn.Linear(2, 3), nn.Linear(2, 3)])
+    >>> [tuple(parameter.shape) for parameter in pair.parameters], len(pair.member(1).bias)
+    ([(2, 3, 2), (2, 3)], 3)
     """
 
     parameters: list[Tensor]
