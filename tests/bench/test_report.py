@@ -287,7 +287,7 @@ def test_the_summary_counts_and_warns(table1: tuple[Plan, list[Record]]) -> None
     assert told.figures[1] == ("60", "of 60", "cells with a result")
     near = sum(entry.agrees for entry in report.tables[0].filled)
     assert told.figures[2][:2] == (str(near), "of 60")
-    assert "1 of 300 trials ended in an error of training." in told.alerts
+    assert "1 of 300 trials failed: they diverged, or their method refused the data." in told.alerts
     assert "Results come from 2 revisions of the software." in told.alerts
 
 

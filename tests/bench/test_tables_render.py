@@ -154,3 +154,9 @@ def test_empty_and_diverged_cells_are_told_apart() -> None:
     text = to_markdown(collect(records, plan))
     assert text.count("failed |") == 3
     assert text.count("– |") == 3
+
+
+def test_a_reason_is_text_that_latex_takes() -> None:
+    plan = make_plan(Request("demo", methods=("rc",), seeds=1))
+    table = collect([Record(t, error="refused: lower tau_ (τ) by 5 %") for t in plan.trials], plan)
+    assert r"refused: lower tau\_ ($\tau$) by 5 \%" in to_latex(table)

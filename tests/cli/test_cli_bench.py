@@ -20,6 +20,7 @@ from amongst.bench.commands import reproduce_command
 from amongst.bench.export import read_requests
 from amongst.bench.payload import payload
 from amongst.bench.plans import Request, make_plan
+from amongst.bench.render import to_markdown
 from amongst.bench.report import read_report
 from amongst.cli import bench
 from amongst.cli.results import results
@@ -158,6 +159,25 @@ def test_a_comparison_that_no_command_can_make_names_none() -> None:
     assert reproduce_command(make_plan(replace(mine, protocol="default"))).endswith(
         "path/to/birds --epochs 250 --search published"
     )
+
+
+def test_what_a_method_refuses_is_told_with_its_reason_and_the_rest_goes_on(
+    tmp_path: Path,
+) -> None:
+    """In sets of nearly all labels PL-ECOC finds no row that tells two halves of them apart."""
+    store = str(tmp_path / "s.sqlite")
+    said = run("compare", "digits", "--methods", "plecoc,plknn", "--conditions", "q=0.95",
+               "--folds", "2", "--workers", "1", "--store", store)  # fmt: skip
+    assert "4 trials run" in said
+    assert "2 failed" in said
+    reasons = {r.error for r in read_records(store) if r.failed}
+    assert {r.trial.method for r in read_records(store) if r.failed} == {"plecoc"}
+    assert any(f"PLECOC, digits, q=0.95: {reason}" in said for reason in reasons)
+    assert "no result yet" not in said
+    (table,) = read_report(store).tables
+    assert [entry.n for entry in table.entries.values()] == [0, 2]
+    assert "Give more rows, or smaller candidate sets." in to_markdown(table)
+    assert re.search("settings failed accuracy.* PLECOC 2 1 2 –", run("results", store))
 
 
 def test_compare_on_a_dataset_of_the_catalogue(tmp_path: Path) -> None:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from amongst.bench.leftovers import FoundPlan
 from amongst.bench.plans import KEEP
 from amongst.bench.points import EPOCHS
-from amongst.bench.tables import Table
+from amongst.bench.tables import Entry, Table
 from amongst.bench.wording import counted
 
 __all__ = ["metric_title", "notes"]
 
 PAPER = EPOCHS["paper"]
+TOLD = 3
+"""Cells whose failures are told below a table; the page lists all trials."""
+
 _METRICS = {
     "accuracy": "test accuracy",
     "accuracy_final": "test accuracy after the last epoch",
@@ -127,9 +132,8 @@ def _oracle(table: Table) -> str:
 
 def _gaps(table: Table) -> list[str]:
     entries = list(table.entries.values())
-    empty = sum(not entry.n for entry in entries)
+    empty = sum(not entry.n and not entry.failed for entry in entries)
     short = sum(0 < entry.n < entry.planned for entry in entries)
-    failed = sum(entry.failed for entry in entries)
     open_ = sum(entry.n > 0 and entry.pending > 0 for entry in entries)
     return [
         f"{empty} of {len(entries)} cells have no result yet." if empty else "",
@@ -137,8 +141,17 @@ def _gaps(table: Table) -> list[str]:
         f"{open_} of {len(entries)} cells: the search is not finished, and the choice may change."
         if open_
         else "",
-        f"{counted(failed, 'trial')} failed (they diverged, or the method refused the data); their cells rest on "
-        "the others."
-        if failed
-        else "",
+        *_failures([entry for entry in entries if entry.failed]),
+    ]
+
+
+def _failures(entries: Sequence[Entry]) -> list[str]:
+    """How many trials failed, and what the first cells of them say."""
+    if not entries:
+        return []
+    count = counted(sum(entry.failed for entry in entries), "trial")
+    rest = f" {len(entries) - TOLD} more cells have such trials." if len(entries) > TOLD else ""
+    return [
+        f"{count} failed; a cell rests on its others, or says failed.{rest}",
+        *(f"{entry.label}, {entry.place.where}: {entry.reason}" for entry in entries[:TOLD]),
     ]

@@ -35,7 +35,7 @@ _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
     "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     "±": r"$\pm$", "−": r"$-$", "–": "--", "≤": r"$\le$", "†": r"$\dagger$", "α": r"$\alpha$",
-    "β": r"$\beta$",
+    "β": r"$\beta$", "μ": r"$\mu$", "τ": r"$\tau$", "ψ": r"$\psi$",
 }  # fmt: skip
 
 

@@ -36,7 +36,7 @@ class Outcome:
     had : that the store had before.
     ran : that this runner ran.
     shared : that other runners added meanwhile.
-    failed : of those it ran, how many diverged.
+    failed : of those it ran, how many diverged, or had data that their method refused.
     seconds : wall time.
     """
 

@@ -238,7 +238,7 @@ def _done(outcome: Outcome, store: Path) -> str:
     if outcome.shared:
         words.append(f"{outcome.shared} by other runners")
     if outcome.failed:
-        words.append(f"{outcome.failed} diverged")
+        words.append(f"{outcome.failed} failed")
     return ", ".join(words) + "."
 
 

@@ -129,7 +129,13 @@ def _ranks(table: Table) -> str:
 
 def _alerts(records: Sequence[Record], tables: Sequence[Table]) -> list[str]:
     failed = sum(record.failed for record in records)
-    alerts = [f"{failed} of {len(records)} trials ended in an error of training."] if failed else []
+    alerts = (
+        [
+            f"{failed} of {len(records)} trials failed: they diverged, or their method refused the data."
+        ]
+        if failed
+        else []
+    )
     if any(table.oracle for table in tables):
         alerts.append(
             "Some settings were chosen by the oracle, which reads true labels (marked †)."

@@ -82,7 +82,7 @@ class Entry:
     settings, considered, criterion : what was chosen, among how many, by which metric; criterion
         is empty where one setting was run.
     oracle : whether true labels chose the settings.
-    failed : how many trials of the chosen settings ended in an error.
+    failed, reason : how many trials of the chosen settings failed, and what the first of them says.
     pending : how many trials of a search in rounds are yet to come, so that the choice may change.
     note : where the settings come from, if that needs saying.
     published : the paper's figure, or None.
@@ -109,6 +109,7 @@ class Entry:
     criterion: str = ""
     oracle: bool = False
     failed: int = 0
+    reason: str = ""
     pending: int = 0
     note: str = ""
     published: Published | None = None
@@ -283,6 +284,7 @@ def _filled(empty: Entry, choice: Choice, metric: str) -> Entry:
         criterion=choice.criterion,
         oracle=choice.oracle,
         failed=sum(record.failed for record in choice.records),
+        reason=next((record.error for record in choice.records if record.failed), ""),
     )
     good = [r for r in choice.records if not r.failed and isfinite(r.metrics.get(metric, np.nan))]
     if not good:

@@ -83,7 +83,7 @@ def _summary(records: Sequence[Record], store: Path) -> RichTable:
     title = f"{store.name}: {counted(len(records), 'trial')}, {total} of training"
     shown = RichTable(title=Text(title), box=box.SIMPLE_HEAD)
     shown.add_column("data, method", overflow="fold")
-    for head in ("trials", "settings", "diverged", "accuracy, %"):
+    for head in ("trials", "settings", "failed", "accuracy, %"):
         shown.add_column(head, justify="right", overflow="fold")
     for (dataset, condition), group in _grouped(records, "dataset", "condition").items():
         shown.add_row(Text(f"{dataset_title(dataset)}, {condition}", style="bold"))

@@ -258,4 +258,7 @@ def _diverged(records: Sequence[Record]) -> str:
     failed = sum(record.failed for record in records)
     if not failed:
         return f"None of the {len(records):,} trials diverged."
-    return f"{failed:,} of {len(records):,} trials diverged; they are in the evidence, too."
+    return (
+        f"{failed:,} of {len(records):,} trials failed: they diverged, or their method refused the "
+        "data; they are in the evidence, too."
+    )

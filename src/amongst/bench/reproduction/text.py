@@ -184,7 +184,7 @@ def _cell(shown: Shown, letters: Mapping[str, str], best: set[str]) -> str:
         parts.append(text + MARKS.get(shown.verdict, "") + more)
     else:
         gap = f"not run ({letters[place]})" if place in letters else "–"
-        parts.append("diverged" if shown.entry.failed else gap)
+        parts.append("failed" if shown.entry.failed else gap)
     if shown.oracle is not None:
         parts.append(f"*oracle* {figure_text(shown.oracle)}")
     return "<br>".join(parts + _paper(shown))
