@@ -13,6 +13,8 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_iris
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 from torch import nn
 
 import amongst.selection
@@ -233,3 +235,30 @@ def test_bad_labels_for_the_oracle_and_no_model_without_refit() -> None:
         PartialLabelSearchCV(quick(epochs=1), {"lr": [0.1]}, refit=False).fit(X, SETS).predict(X)
     with pytest.raises(InputError, match="has no grid of the paper"):
         grid_search(ESTIMATORS["PLKNNClassifier"](), X, SETS)
+
+
+def test_a_search_without_refit_forgets_the_model_of_an_earlier_one() -> None:
+    search = PartialLabelSearchCV(quick(), {"lr": [0.1]}).fit(X, SETS)
+    search.set_params(refit=False).fit(X, SETS)
+    with pytest.raises(InputError, match="refit=False"):
+        search.predict(X)
+
+
+def test_a_refit_that_fails_leaves_the_search_as_it_was() -> None:
+    search = PartialLabelSearchCV(quick(), {"lr": [0.1]}).fit(X, SETS)
+    result, model = search.result_, search.best_estimator_
+
+    def not_all(rows: np.ndarray) -> np.ndarray:
+        if len(rows) == len(X) and not calls:
+            calls.append("the search transforms all rows once")
+        elif len(rows) == len(X):
+            raise RuntimeError("no")
+        return rows
+
+    calls: list[str] = []
+    pipe = make_pipeline(FunctionTransformer(not_all), quick())
+    search.set_params(estimator=pipe, grid={"lwclassifier__lr": [0.1]})
+    with pytest.raises(RuntimeError, match="no"):
+        search.fit(X, SETS)
+    assert search.result_ is result
+    assert search.best_estimator_ is model

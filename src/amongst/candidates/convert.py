@@ -37,7 +37,7 @@ from amongst.candidates.labels import (
 from amongst.checks import check_choice
 from amongst.errors import AmongstWarning, InputError
 
-__all__ = ["Kind", "as_candidates", "from_cells"]
+__all__ = ["Kind", "as_candidates", "from_cells", "is_binary"]
 
 Kind = Literal["auto", "mask", "sets", "labels", "strings", "annotators"]
 Empty = Literal["error", "full"]
@@ -210,9 +210,9 @@ def _suspect_mask(rows: list[list[Any]]) -> None:
 def _guess(y: Any) -> str:
     """Which kind of thing `y` is."""
     if isinstance(y, pd.DataFrame):
-        return "mask" if _is_binary(y) else "annotators"
+        return "mask" if is_binary(y) else "annotators"
     if isinstance(y, np.ndarray) and y.ndim == 2:
-        return "mask" if _is_binary(y) else "annotators"
+        return "mask" if is_binary(y) else "annotators"
     if isinstance(y, np.ndarray) and y.ndim != 1:
         raise InputError(f"y has {y.ndim} dimensions; give one label, or one set, for each row.")
     if isinstance(y, str | Mapping | Set) or not hasattr(y, "__len__"):
@@ -235,7 +235,12 @@ def _guess_by_items(items: list[Any]) -> str:
     return "labels"
 
 
-def _is_binary(y: npt.NDArray[Any] | pd.DataFrame) -> bool:
+def is_binary(y: npt.NDArray[Any] | pd.DataFrame) -> bool:
+    """Whether a table holds 0 and 1, or bools, alone: it is read as a mask.
+
+    >>> is_binary(np.eye(2)), is_binary(np.array([[0, 2]]))
+    (True, False)
+    """
     values = np.asarray(y)
     if values.dtype == object:
         return zeros_and_ones(values) is not None
@@ -257,7 +262,8 @@ def _from_mask(mask: Any, known: npt.NDArray[Any] | None) -> CandidateSets:
         raise InputError(f"y is a mask of {mask.ndim} dimensions; a mask has shape (n, K).")
     values = mask.data if sp.issparse(mask) else mask
     if values.dtype == object:
-        values = _numbers(values)
+        found = zeros_and_ones(values)
+        values = values if found is None else found
     odd = ~np.isin(values, (0, 1))
     if odd.any():
         raise InputError(
@@ -275,11 +281,6 @@ def _from_mask(mask: Any, known: npt.NDArray[Any] | None) -> CandidateSets:
         members.eliminate_zeros()
         return CandidateSets(members, known)
     return CandidateSets(np.array(values, dtype=bool, order="C"), known)
-
-
-def _numbers(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    found = zeros_and_ones(values)
-    return found if found is not None else values
 
 
 def _from_labels(y: Any, known: npt.NDArray[Any] | None) -> CandidateSets:

@@ -20,12 +20,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from amongst.archive import Arrays
 from amongst.candidates import CandidateSets, as_candidates
+from amongst.candidates.convert import is_binary
 from amongst.errors import InputError
 from amongst.estimators.labels import as_fitted, check_labels, check_same_kind
 
 __all__ = ["KeptInterrupt", "PartialLabelClassifier", "restricted_proba"]
 
 Floats = npt.NDArray[np.floating[Any]]
+LARGEST = float(np.finfo(np.float64).max)
 
 
 class KeptInterrupt(KeyboardInterrupt):
@@ -46,6 +48,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     classes_: npt.NDArray[Any]
     n_features_in_: int
+    _annotators: int | None = None
 
     def fit(self, X: npt.ArrayLike, y: Any) -> Self:
         """Learn from features and candidate sets.
@@ -63,6 +66,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             X = self._validate_X(X, reset=True)
             sets = self._validate_y(y, np.shape(X)[0])
             self.classes_ = sets.classes
+            self._annotators = y.shape[1] if _is_table(y) and not is_binary(y) else None
             self._fit(X, sets)
         return self
 
@@ -108,7 +112,10 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         return float(sets.contains(predicted).mean())
 
     def _as_fitted(self, y: Any) -> Any:
-        """y; where the classes are days or times, with labels of the type that `fit` had."""
+        """y, read as `fit` read its own: a few rows of answers may hold 0 and 1 only, and days may
+        have become times."""
+        if _is_table(y) and y.shape[1] == self._annotators and np.asarray(y).dtype != bool:
+            y = as_candidates(y, kind="annotators")
         dated = isinstance(self.classes_.tolist()[0], date) and not self._is_mask(y)
         return as_fitted(as_candidates(y), self.classes_) if dated else y
 
@@ -133,12 +140,13 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         ``confidence``, its probability amongst the candidates; ``runner_up`` and
         ``runner_up_confidence``, the second likeliest (None and 0 for a single candidate).
         """
-        weights = self._plausibility(X)
+        logs = self._log_weights(X)
         sets = as_candidates(self._as_fitted(y), classes=self.classes_.tolist())
-        if len(sets) != len(weights):
-            raise InputError(f"X has {len(weights)} rows, but y has {len(sets)} candidate sets.")
-        inside = restricted_proba(weights, sets.mask)
-        order = np.argsort(np.where(sets.mask, -inside, np.inf), axis=1, kind="stable")[:, :2]
+        if len(sets) != len(logs):
+            raise InputError(f"X has {len(logs)} rows, but y has {len(sets)} candidate sets.")
+        inside = restricted_proba(logs, sets.mask)
+        last = np.where(sets.mask, -np.maximum(logs, -LARGEST), np.inf)
+        order = np.argsort(last, axis=1, kind="stable")[:, :2]
         first, second = order[:, 0], order[:, 1]
         rows, several = np.arange(len(sets)), sets.sizes > 1
         runner_up = self.classes_.astype(object)[second]
@@ -178,17 +186,17 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """The inverse of `_get_state`."""
         raise InputError(f"{type(self).__name__} cannot be loaded without pickle.")
 
-    def _plausibility(self, X: npt.ArrayLike) -> Floats:
-        """Non-negative, shape (n, K): how likely each class is, up to a factor for each row."""
-        scores = self._checked_scores(X)
-        weights: Floats = np.exp(scores - scores.max(axis=1, keepdims=True))
-        return weights
+    def _log_weights(self, X: npt.ArrayLike) -> Floats:
+        """Shape (n, K): the logarithm of how likely each class is, up to a term for each row."""
+        return self._checked_scores(X)
 
     def _checked_scores(self, X: npt.ArrayLike) -> Floats:
         check_is_fitted(self)
         return self._scores(self._validate_X(X, reset=False))
 
     def _validate_X(self, X: npt.ArrayLike, reset: bool) -> npt.NDArray[Any]:
+        if np.ma.is_masked(X):
+            raise InputError("X is a masked array with values that are masked; fill them in first.")
         nd = getattr(X, "ndim", 2) > 2
         array: npt.NDArray[Any] = validate_data(
             self, X, reset=reset, dtype="numeric", allow_nd=nd, ensure_2d=not nd
@@ -226,12 +234,19 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         return sets
 
 
-def restricted_proba(weights: Floats, mask: npt.NDArray[np.bool_]) -> Floats:
-    """Non-negative weights renormalised on the candidates; equal shares where all are 0.
+def restricted_proba(logs: Floats, mask: npt.NDArray[np.bool_]) -> Floats:
+    """Softmax of logarithms over the candidates; equal shares where all are −∞.
 
-    >>> restricted_proba(np.array([[0.2, 0.2, 0.6]]), np.array([[True, True, False]]))
+    A class outside, however likely, takes nothing from the candidates: their own order stands.
+
+    >>> restricted_proba(np.array([[2.0, 2.0, 5000.0]]), np.array([[True, True, False]]))
     array([[0.5, 0.5, 0. ]])
     """
-    inside = np.where(mask, weights, 0.0)
-    total = inside.sum(axis=1, keepdims=True)
-    return np.where(total > 0, inside / np.where(total > 0, total, 1), mask / mask.sum(1)[:, None])
+    inside = np.where(mask, np.maximum(logs, -LARGEST), -np.inf)
+    weights = np.exp(inside - inside.max(axis=1, keepdims=True))
+    shares: Floats = weights / weights.sum(axis=1, keepdims=True)
+    return shares
+
+
+def _is_table(y: Any) -> bool:
+    return isinstance(y, pd.DataFrame | np.ndarray) and y.ndim == 2 and y.shape[1] > 1

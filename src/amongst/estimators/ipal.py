@@ -127,12 +127,12 @@ class IPALClassifier(PartialLabelClassifier):
         np.put_along_axis(scores, codes, values, axis=1)
         return scores
 
-    def _plausibility(self, X: npt.ArrayLike) -> Floats:
+    def _log_weights(self, X: npt.ArrayLike) -> Floats:
         check_is_fitted(self)
         _, neighbours, weights = self._reconstruct(self._validate_X(X, reset=False))
         steps = _transitions(weights, neighbours, len(self.rows_))
-        plausible: Floats = steps @ self.confidences_
-        return plausible
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(steps @ self.confidences_))
 
     def _get_state(self) -> tuple[Arrays, dict[str, Any]]:
         arrays = {"rows": self.rows_, "confidences": self.confidences_} | self.scaler_.arrays()

@@ -117,7 +117,8 @@ class NeuralClassifier(PartialLabelClassifier):
 
     def predict_proba(self, X: npt.ArrayLike) -> Floats:
         """Softmax of the scores, shape (n, K)."""
-        weights = self._plausibility(X)
+        scores = self._checked_scores(X)
+        weights = np.exp(scores - scores.max(axis=1, keepdims=True))
         proba: Floats = weights / weights.sum(axis=1, keepdims=True)
         return proba
 
@@ -128,6 +129,7 @@ class NeuralClassifier(PartialLabelClassifier):
     def _fit(self, X: npt.NDArray[Any], sets: CandidateSets) -> None:
         settings, method = self._settings(len(sets)), self._method(sets)
         self.settings_ = settings
+        self.__dict__.pop("init_scores_", None)
         self.shift_, self.scale_ = self._fit_scaling(X)
         if check_integer("n_init", self.n_init, low=1) > 1:
             run, self.settings_, self.init_scores_ = best_init(self, X, sets, settings)

@@ -140,9 +140,10 @@ class PALOCClassifier(PartialLabelClassifier):
         accepted = self.rest_.decide(self.stack_(rows)) > 0
         return _count(self.pairs_, rows, len(self.classes_)) + float(self.mu) * accepted
 
-    def _plausibility(self, X: npt.ArrayLike) -> Floats:
-        """The score itself, a number of votes."""
-        return np.maximum(self._checked_scores(X), 0.0)
+    def _log_weights(self, X: npt.ArrayLike) -> Floats:
+        """Of the score itself, a number of votes."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(np.maximum(self._checked_scores(X), 0.0)))
 
     def _get_state(self) -> tuple[Arrays, dict[str, Any]]:
         arrays = {"refined": self.refined_} | self.scaler_.arrays() | self.stack_.arrays()

@@ -39,6 +39,7 @@ def save(
         "estimator": name,
         "params": {name: _plain(name, value) for name, value in params.items()},
         "classes": labels_to_json(estimator.classes_),
+        "annotators": estimator._annotators,
         "n_features_in": int(estimator.n_features_in_),
         "feature_names_in": _names(estimator),
         "state": facts,
@@ -78,6 +79,7 @@ def load(path: str | os.PathLike[str], **params: Any) -> PartialLabelClassifier:
         **_params(facts["params"], params)
     )
     estimator.classes_ = labels_from_json(facts["classes"])
+    estimator._annotators = facts.get("annotators")
     estimator.n_features_in_ = facts["n_features_in"]
     if facts["feature_names_in"] is not None:
         estimator.feature_names_in_ = np.array(facts["feature_names_in"], dtype=object)

@@ -60,7 +60,7 @@ class PLKNNClassifier(PartialLabelClassifier):
 
     def predict_proba(self, X: npt.ArrayLike) -> Floats:
         """Shares of the votes, shape (n, K)."""
-        votes = self._plausibility(X)
+        votes: Floats = np.asarray(self._checked_scores(X), dtype=np.float64)
         shares: Floats = votes / votes.sum(axis=1, keepdims=True)
         return shares
 
@@ -80,8 +80,9 @@ class PLKNNClassifier(PartialLabelClassifier):
             votes[part] = (weights[part][:, None, :] @ self.candidates_[neighbours[part]])[:, 0]
         return votes
 
-    def _plausibility(self, X: npt.ArrayLike) -> Floats:
-        return np.asarray(self._checked_scores(X), dtype=np.float64)
+    def _log_weights(self, X: npt.ArrayLike) -> Floats:
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self._checked_scores(X)), dtype=np.float64)
 
     def _get_state(self) -> tuple[Arrays, dict[str, Any]]:
         arrays = {"rows": self.rows_, "candidates": self.candidates_} | self.scaler_.arrays()

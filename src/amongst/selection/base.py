@@ -57,10 +57,13 @@ class Search(PartialLabelClassifier):
             pipeline, n rows of whatever its first step takes.
         y : the candidate labels of each row, in any form `as_candidates` takes.
         """
-        super().fit(X, y)
-        if self._refits():
-            self.best_estimator_ = self._best().fit(X, y)
-            self.result_ = replace(self.result_, model=self.best_estimator_)
+        with self._as_it_was_if_it_fails():
+            self.__dict__.pop("best_estimator_", None)
+            super().fit(X, y)
+            if self._refits():
+                self.best_estimator_ = self._best()
+                self.result_ = replace(self.result_, model=self.best_estimator_)
+                self.best_estimator_.fit(X, y)
         return self
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
