@@ -93,6 +93,10 @@ class Features:
         tensor([[0., 1.]])
         """
         array = np.asarray(values)
+        if array.dtype.kind not in "biuf":
+            array = _numbers(array)
+        for name, value in (("shift", shift), ("scale", scale)):
+            _check_constant(name, value, array.shape[1:])
         if array.dtype == np.uint8:
             tensor = torch.from_numpy(np.ascontiguousarray(array))
             return cls(tensor, _constant(shift), _constant(scale))
@@ -226,3 +230,27 @@ def check_masks(name: str, inside: Tensor) -> None:
 
 def _constant(value: Any) -> Tensor | None:
     return None if value is None else torch.as_tensor(np.asarray(value, dtype=np.float32))
+
+
+def _check_constant(name: str, value: Any, shape: tuple[int, ...]) -> None:
+    """A shift or scale must not make more of an example than there is."""
+    if value is None:
+        return
+    try:
+        made = np.broadcast_shapes(np.shape(value), (1, *shape))
+    except ValueError:
+        made = ()
+    if made != (1, *shape):
+        raise InputError(
+            f"{name} has shape {np.shape(value)}, but one example has shape {shape}; it must be one "
+            f"number, or broadcast over one example, as X.mean(0) does."
+        )
+
+
+def _numbers(array: Any) -> Any:
+    try:
+        return array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"the features have dtype {array.dtype}, and not all of them are numbers: {error}."
+        ) from error

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from amongst.checks import check_choice, check_integer, check_number
 from amongst.methods import Optimizer
 
@@ -66,6 +68,9 @@ class Settings:
         check_choice("optimizer", self.optimizer, ("sgd", "adam"))
         check_choice("schedule", self.schedule, SCHEDULES)
         check_choice("precision", self.precision, ("float32", "float64", "tf32", "bf16"))
+        for name, value in vars(self).items():
+            if isinstance(value, np.generic):
+                object.__setattr__(self, name, value.item())
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""

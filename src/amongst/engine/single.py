@@ -88,6 +88,13 @@ class Training:
     weights : the method's weights, shape (n, K), or None.
     epoch : epochs done.
     records : one dict for each epoch done.
+
+    Examples
+    --------
+    >>> model = nn.Linear(2, 2)
+    >>> state = Training(model, torch.optim.SGD(model.parameters()), None, records=[{"epoch": 1}])
+    >>> state.history.columns.tolist()
+    ['epoch']
     """
 
     model: nn.Module
@@ -163,7 +170,14 @@ def train(
 
 
 def start(model: nn.Module, data: TrainingData, method: Method, settings: Settings) -> Training:
-    """The state before the first epoch, the model on the device and in the precision of training."""
+    """The state before the first epoch, the model on the device and in the precision of training.
+
+    >>> from amongst.methods import LW
+    >>> data = TrainingData(Features(torch.eye(2)), torch.tensor([[True, False], [True, True]]))
+    >>> start(nn.Linear(2, 2), data, LW(), Settings()).weights
+    tensor([[1.0000, 1.0000],
+            [0.5000, 0.5000]])
+    """
     data = _settled(model, data, method, settings)
     weights = first_weights(method, data.inside)
     if weights is not None:
@@ -211,7 +225,15 @@ def run_epoch(
     watch: Sequence[Watch] = (),
     stepper: Stepper | None = None,
 ) -> dict[str, float]:
-    """One pass over the rows, in this epoch's order; returns the epoch's record."""
+    """One pass over the rows, in this epoch's order; returns the epoch's record.
+
+    >>> from amongst.methods import CC
+    >>> data = TrainingData(Features(torch.eye(2)), torch.eye(2, dtype=torch.bool))
+    >>> settings = Settings(epochs=2)
+    >>> state = start(nn.Linear(2, 2), data, CC(), settings)
+    >>> sorted(run_epoch(state, data, CC(), settings))
+    ['covering', 'epoch', 'loss', 'lr', 'seconds']
+    """
     began = time.perf_counter()
     lr = learning_rate(settings, state.epoch)
     for group in state.optimizer.param_groups:
@@ -281,10 +303,10 @@ def _forward(model: nn.Module, x: Tensor, settings: Settings) -> Tensor:
             return scores
     except torch.OutOfMemoryError:
         raise
-    except RuntimeError as error:
+    except (RuntimeError, ValueError, IndexError, TypeError) as error:
         if "can't allocate memory" in str(error):
             raise
-        reason = str(error).strip().splitlines()[0]
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise InputError(
             f"the model cannot score a batch of shape {tuple(x.shape)} and type {x.dtype}: {reason}."
         ) from error
@@ -319,7 +341,7 @@ def _step(
 def predict_scores(
     model: nn.Module, features: Features, settings: Settings | None = None
 ) -> Tensor:
-    """Scores of all rows with the model in evaluation mode, shape (n, K).
+    """Scores (n, K) of all rows, the model in evaluation mode; in float64 if the model is.
 
     >>> from amongst.models import build_model
     >>> import numpy as np
@@ -329,11 +351,13 @@ def predict_scores(
     check_features("features", features)
     was_training = model.training
     model.eval()
+    is_double = any(p.dtype == torch.float64 for p in model.parameters())
+    dtype = torch.float64 if is_double else features.dtype
     chunks = []
     for a in range(0, len(features), EVALUATION_BATCH):
-        x = features.batch(slice(a, a + EVALUATION_BATCH))
+        x = features.batch(slice(a, a + EVALUATION_BATCH)).to(dtype)
         with _autocast(x.device, settings):
-            chunks.append(model(x).to(features.dtype))
+            chunks.append(model(x).to(dtype))
     model.train(was_training)
     return torch.cat(chunks)
 

@@ -59,7 +59,7 @@ class Member:
         for name in ("rows", "held", "held_truth"):
             value = getattr(self, name)
             if value is not None and not isinstance(value, Tensor):
-                object.__setattr__(self, name, torch.tensor(np.asarray(value)))
+                object.__setattr__(self, name, _as_numbers(name, value))
 
     @property
     def n_rows(self) -> int:
@@ -180,6 +180,15 @@ def _as_mask(inside: Any) -> Tensor:
             "shape (n, K), or CandidateSets as `as_candidates` makes them."
         )
     return torch.tensor(array)
+
+
+def _as_numbers(name: str, value: Any) -> Tensor:
+    try:
+        return torch.tensor(np.asarray(value))
+    except TypeError as error:
+        raise InputError(
+            f"{name} holds {np.asarray(value).dtype}; expected whole numbers, of rows or classes."
+        ) from error
 
 
 def _check_rows(name: str, rows: Tensor | None, n: int) -> None:

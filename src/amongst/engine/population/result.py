@@ -14,6 +14,7 @@ from amongst.engine.data import Features
 from amongst.engine.population.evaluate import score
 from amongst.engine.population.member import Member
 from amongst.engine.settings import learning_rate
+from amongst.errors import InputError
 from amongst.models.stacked import ScoredNetwork
 
 __all__ = ["PopulationResult", "Wave"]
@@ -71,7 +72,7 @@ class PopulationResult:
 
     def history(self, i: int) -> pd.DataFrame:
         """Member i's epochs: epoch, lr, loss, covering, what was watched, seconds."""
-        wave, slot = self._place[i]
+        wave, slot = self._found(i)
         table = pd.DataFrame(wave.values[:, slot].double().numpy(), columns=list(self.columns))
         epochs = range(len(table))
         table.insert(0, "epoch", [epoch + 1 for epoch in epochs])
@@ -87,12 +88,17 @@ class PopulationResult:
 
     def model(self, i: int) -> nn.Module:
         """Member i as a plain module, in evaluation mode."""
-        wave, slot = self._place[i]
+        wave, slot = self._found(i)
         return wave.network.member(slot)
+
+    def _found(self, i: int) -> tuple[Wave, int]:
+        if i not in self._place:
+            raise InputError(f"there is no member {i}; they are 0 to {len(self) - 1}.")
+        return self._place[i]
 
     def weights(self, i: int) -> Tensor | None:
         """The final weights of member i's method, shape (n, K), or None."""
-        wave, slot = self._place[i]
+        wave, slot = self._found(i)
         return wave.weights[slot]
 
     def scores(self, features: Features) -> Tensor:
