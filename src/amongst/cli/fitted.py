@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amongst.cli.files import READABLE
+from amongst.cli.reading import frame_of
 from amongst.cli.wording import FITTED, worded
 
 if TYPE_CHECKING:
@@ -67,11 +68,7 @@ def read_for(
 
 def features_for(estimator: PartialLabelClassifier, table: Table) -> Any:
     """With names for a model that has names, without for one that was fitted on an array."""
-    import pandas as pd
-
-    if _names(estimator) is None:
-        return table.features
-    return pd.DataFrame(table.features, columns=list(table.feature_names))
+    return table.features if _names(estimator) is None else frame_of(table)
 
 
 def _names(estimator: PartialLabelClassifier) -> list[str] | None:

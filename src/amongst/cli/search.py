@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from amongst.cli.files import as_file, check_table_target, check_target, write_table
+from amongst.cli.reading import Columns, frame_of, sets_of
 from amongst.cli.saying import interruptible
 from amongst.cli.tables import (
     BatchSize,
@@ -27,12 +28,8 @@ from amongst.cli.tables import (
     Psi,
     Seed,
     Separator,
-    _columns,
-    _estimator,
-    _frame,
-    _read,
-    _sets_of,
     check_device,
+    estimator_of,
 )
 
 if TYPE_CHECKING:
@@ -90,7 +87,9 @@ def search(
     """Find hyper-parameters by candidate labels alone, and fit the best on all rows."""
     _check(file, out, table, validation, device)
     file = as_file(file)
-    read = _read(file, candidates, None, features, ignore, index, separator)
+    others = {"features": features, "ignore": ignore, "index": index}
+    columns = Columns.of(file, candidates, separator, **others)
+    read = columns.read(file)
     params: dict[str, Any] = {"model": model, "epochs": epochs}
     params["batch_size"] = "auto" if batch_size is None else batch_size
     params |= {"device": device} | ({"psi": psi} if method is MethodName.lw else {})
@@ -104,13 +103,12 @@ def search(
     asked = {"study": study, "study_name": study_name, "batch": batch, "prune": prune}
     by_trials = TRIALS if trials is None and study is not None else trials
     with interruptible(study):
-        result = _run(_estimator(method)(**params), read, file, by_trials, asked, shared)
+        result = _run(estimator_of(method)(**params), read, file, by_trials, asked, shared)
     _show(result)
     if table is not None:
         _write_table(result, table)
     if out is not None and result.model is not None:
-        told = _columns(file, candidates, None, features, ignore, index, separator)
-        result.model.save(out, metadata=told)
+        result.model.save(out, metadata=columns.told(file))
         console.print(f"model written to {out}", highlight=False)
 
 
@@ -140,7 +138,7 @@ def _run(
 ) -> SearchResult:
     from amongst.selection import grid_search, optuna_search
 
-    frame, sets = _frame(read), _sets_of(read, file)
+    frame, sets = frame_of(read), sets_of(read, file)
     if trials is None:
         return grid_search(estimator, frame, sets, **shared)
     return optuna_search(estimator, frame, sets, trials=trials, **asked, **shared)

@@ -18,6 +18,7 @@ from amongst.cli.files import (
     write_table,
 )
 from amongst.cli.fitted import features_for, load_model, read_for
+from amongst.cli.reading import Columns, frame_of, one_or_many, sets_of
 from amongst.cli.saying import interruptible
 
 if TYPE_CHECKING:
@@ -83,8 +84,9 @@ def describe(
 ) -> None:
     """Show what the candidate sets of a file look like."""
     file = as_file(file)
-    table = _read(file, candidates, truth, features, ignore, None, separator)
-    sets = _sets_of(table, file)
+    columns = Columns.of(file, candidates, separator, truth=truth, features=features, ignore=ignore)
+    table = columns.read(file)
+    sets = sets_of(table, file)
     facts = sets.describe()
     shown = RichTable(title=f"{file.name}: {table.features.shape[1]} features", show_header=False)
     for what, value in facts.rows():
@@ -129,8 +131,10 @@ def fit(
     check_target("--out", out, (file, checkpoint))
     check_device(device)
     file = as_file(file)
-    table = _read(file, candidates, truth, features, ignore, index, separator)
-    sets = _sets_of(table, file)
+    others = {"truth": truth, "features": features, "ignore": ignore, "index": index}
+    columns = Columns.of(file, candidates, separator, **others)
+    table = columns.read(file)
+    sets = sets_of(table, file)
     params: dict[str, Any] = {
         "model": model,
         "epochs": epochs,
@@ -145,10 +149,8 @@ def fit(
     if method is MethodName.lw:
         params |= {"psi": psi, "beta": _leverage(beta)}
     with interruptible(checkpoint):
-        estimator = _estimator(method)(**params).fit(_frame(table), sets)
-    estimator.save(
-        out, metadata=_columns(file, candidates, truth, features, ignore, index, separator)
-    )
+        estimator = estimator_of(method)(**params).fit(frame_of(table), sets)
+    estimator.save(out, metadata=columns.told(file))
     _report(estimator, table, sets, out)
 
 
@@ -189,54 +191,13 @@ def disambiguate(
     estimator = load_model(model)
     file = as_file(file)
     columns = candidates or estimator.metadata_.get("candidates")
-    table = read_for(estimator, file, _one_or_many(columns), features, index)
-    answer = estimator.disambiguate(features_for(estimator, table), _sets_of(table, file))
+    table = read_for(estimator, file, one_or_many(columns), features, index)
+    answer = estimator.disambiguate(features_for(estimator, table), sets_of(table, file))
     _write(answer, table, out)
 
 
-def _read(
-    file: Path,
-    candidates: list[str] | None,
-    truth: str | None,
-    features: list[str] | None,
-    ignore: list[str] | None,
-    index: str | None,
-    separator: str,
-) -> Table:
-    from amongst.datasets import read_table
-
-    columns = candidates or _guess_candidates(file, separator)
-    return read_table(
-        file,
-        candidates=_one_or_many(columns),
-        truth=truth,
-        features=features,
-        ignore=ignore or (),
-        index=index,
-        separator=separator,
-    )
-
-
-def _guess_candidates(file: Path, separator: str) -> list[str] | None:
-    from amongst.datasets.guess import guess_candidates
-
-    found = guess_candidates(file, separator)
-    return None if found is None else [found]
-
-
-def _sets_of(table: Table, file: Path) -> CandidateSets:
-    from amongst.datasets.guess import column_names
-    from amongst.errors import InputError
-
-    if table.candidates is None:
-        raise InputError(
-            f"{file.name} has no column that is plainly candidate labels; name it with "
-            f"--candidates. Its columns: {', '.join(map(str, column_names(file)[:12]))}."
-        )
-    return table.candidates
-
-
-def _estimator(method: MethodName) -> Any:
+def estimator_of(method: MethodName) -> Any:
+    """The class of the estimator by the name of its method."""
     from amongst.estimators import ESTIMATORS, NeuralClassifier
 
     return next(
@@ -251,40 +212,6 @@ def _leverage(text: str) -> float | str:
         return float(text)
     except ValueError:
         return text
-
-
-def _columns(
-    file: Path,
-    candidates: list[str] | None,
-    truth: str | None,
-    features: list[str] | None,
-    ignore: list[str] | None,
-    index: str | None,
-    separator: str,
-) -> dict[str, Any]:
-    """How the file was read, for files that are read with the model."""
-    from amongst.datasets.guess import array_kind
-
-    named = candidates or _guess_candidates(file, separator)
-    return {
-        "candidates": named,
-        "kind": array_kind(file, named[0]) if named else "auto",
-        "truth": truth,
-        "features": features,
-        "ignore": ignore,
-        "index": index,
-        "separator": separator,
-    }
-
-
-def _one_or_many(columns: list[str] | None) -> str | list[str] | None:
-    return columns[0] if columns and len(columns) == 1 else columns
-
-
-def _frame(table: Table) -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.DataFrame(table.features, columns=list(table.feature_names))
 
 
 def check_device(device: str) -> None:
@@ -305,7 +232,7 @@ def _write(answer: pd.DataFrame, table: Table, out: Path) -> None:
 def _report(
     estimator: PartialLabelClassifier, table: Table, sets: CandidateSets, out: Path
 ) -> None:
-    frame = _frame(table)
+    frame = frame_of(table)
     console.print(
         f"{len(table):,} rows, {sets.n_classes} classes; "
         f"prediction amongst the candidates for {estimator.score(frame, sets):.1%} of them."
