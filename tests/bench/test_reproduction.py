@@ -403,7 +403,7 @@ def test_margins_are_of_the_best_and_only_where_all_methods_are_there() -> None:
                  repeats=tuple((i, None) for i in range(5)))
         for p in places
     }  # fmt: skip
-    found = {c.where: c for c in contests(sheet, {"grid": entries})}
+    found = {c.where: c for c in contests(sheet, {"grid": [entries]})}
     margin = found["MNIST, q=0.1"].ours["grid"]
     assert (margin.winner, margin.rival) == ("lw-cross_entropy", "proden")
     expected = paired_t(values["lw-cross_entropy"], values["proden"])
@@ -411,7 +411,7 @@ def test_margins_are_of_the_best_and_only_where_all_methods_are_there() -> None:
     assert margin.value == pytest.approx((values["lw-cross_entropy"] - values["proden"]).mean())
     assert found["MNIST, q=0.1"].paper.value == pytest.approx(98.89 - 98.57)
     del entries[places[0]]
-    assert not next(iter(contests(sheet, {"grid": entries}))).ours
+    assert not next(iter(contests(sheet, {"grid": [entries]}))).ours
     assert len(found) == 12
 
 

@@ -42,7 +42,7 @@ def test_margins_of_the_study_are_those_of_its_tuned_rows_seed_by_seed(tmp_path:
     entries = study_entries(tmp_path, sheet.layout.places)
     assert {place.method for place in entries} == set(METHODS)
     assert {place.where for place in entries} == {"MNIST, q=0.1"}
-    margin = contests(sheet, {"study": entries})[0].ours["study"]
+    margin = contests(sheet, {"study": [entries]})[0].ours["study"]
     first, second = (rows[rows["method"] == m].sort_values("seed")["accuracy"].to_numpy()
                      for m in ("lw-cross_entropy", "proden"))  # fmt: skip
     assert margin.value == pytest.approx((first - second).mean())

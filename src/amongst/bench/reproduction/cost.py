@@ -12,7 +12,8 @@ from typing import Any
 
 from amongst.bench.estimate import dataset_facts
 from amongst.bench.points import CLASSICAL
-from amongst.bench.record import Record
+from amongst.bench.record import Record, Trial
+from amongst.datasets import entry
 
 __all__ = ["Cost", "PublicStyle", "cost", "gpu_span"]
 
@@ -54,7 +55,7 @@ class PublicStyle:
         trial = record.trial
         epochs = float(trial.settings.get("epochs", 0))
         kept = 1.0 - float(trial.settings.get("validation", 0.0))
-        rows = dataset_facts(trial.dataset).rows * kept
+        rows = _training_rows(trial) * kept
         if trial.model == "convnet":
             return epochs * self.convnet * rows / CONVNET_ROWS
         return epochs * self.mlp * rows / MLP_ROWS
@@ -125,6 +126,13 @@ def gpu_span(records: Iterable[Record]) -> tuple[float, float]:
     times = sorted(datetime.fromisoformat(record.created) for record in gpu)
     steps = [(after - before).total_seconds() for before, after in pairwise(times)]
     return _seconds(gpu), sum(step for step in steps if step < PAUSE)
+
+
+def _training_rows(trial: Trial) -> float:
+    """Before any are held out; of a fold, all but its share of test rows."""
+    if trial.fold is None:
+        return dataset_facts(trial.dataset).rows
+    return entry(trial.dataset).n * (1 - 1 / int(trial.settings.get("folds", 10)))
 
 
 def _seconds(records: Iterable[Record]) -> float:

@@ -104,22 +104,27 @@ def _best(sheet: Sheet) -> dict[str, Entry]:
     return best
 
 
-def automatic(beyond: Sheet, table: Sheet) -> str:
-    """β from the data against the β of Table 1, where both were run."""
-    gaps = [
-        shown.entry.mean - table.cells[home].entry.mean
-        for place, shown in beyond.cells.items()
-        if place.variant == "β=auto"
-        and shown.entry.n
-        and (home := place._replace(variant="")) in table.cells
-        and table.cells[home].entry.n
+def automatic(found: Reproduction) -> str:
+    """β from the data against the published β of Table 1, where both were run: nothing else differs."""
+    beyond, table = (found.of_kind(plan, "published").cells for plan in ("beyond", "table1"))
+    pairs = [
+        (shown.entry, table[home].entry)
+        for place, shown in beyond.items()
+        if place.variant == "β=auto" and (home := place._replace(variant="")) in table
     ]
+    gaps = [one.mean - other.mean for one, other in pairs if _same_but_beta(one, other)]
     if not gaps:
         return ""
     return (
-        f"β from the candidate sets (β=auto) minus the β of Table 1: {signed(float(np.mean(gaps)))} "
-        f"points on average over {len(gaps)} cells, from {signed(min(gaps))} to {signed(max(gaps))}."
+        f"β from the candidate sets (β=auto) minus the published β of Table 1, all other settings the "
+        f"same: {signed(float(np.mean(gaps)))} points on average over {len(gaps)} cells, from "
+        f"{signed(min(gaps))} to {signed(max(gaps))}."
     )
+
+
+def _same_but_beta(one: Entry, other: Entry) -> bool:
+    plain = [{n: v for n, v in e.settings.items() if n != "beta"} for e in (one, other)]
+    return bool(one.n and other.n) and plain[0] == plain[1]
 
 
 def _counts(shown: Sequence[Shown]) -> str:

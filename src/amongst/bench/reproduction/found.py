@@ -13,7 +13,7 @@ from amongst.bench.reproduction.cost import PublicStyle
 from amongst.bench.reproduction.margins import Contest, contests
 from amongst.bench.reproduction.sheet import Reasons, Sheet, make_sheet, rank
 from amongst.bench.reproduction.study import study_entries
-from amongst.bench.runs import KINDS, Run, find_runs, search_words
+from amongst.bench.runs import Run, find_runs, search_words
 from amongst.bench.tables import Entry
 
 __all__ = ["FIGURES", "TABLES", "Reproduction", "run_title"]
@@ -72,15 +72,24 @@ class Reproduction:
         """A plan with the runs of one of `KINDS` alone."""
         return make_sheet(plan, [run for run in self.runs if run.kind == kind])
 
-    def _ways(self, plan: str) -> dict[str, dict[Place, Entry]]:
-        sheets = {kind: self.of_kind(plan, kind) for kind in KINDS}
-        ways = {
-            kind: {place: shown.entry for place, shown in sheet.cells.items()}
-            for kind, sheet in sheets.items()
-        }
-        grid = sheets["grid"].cells
-        oracle = {p: s.oracle or s.entry for p, s in grid.items() if s.entry.n}
-        return ways | {"oracle": oracle, "study": study_entries(Path(self.folder).parent, grid)}
+    def _ways(self, plan: str) -> dict[str, list[dict[Place, Entry]]]:
+        """The entries of each run by way of tuning; finished cells alone first, then all."""
+        ways: dict[str, list[dict[Place, Entry]]] = {}
+        own = [run for run in self.runs if run.request.plan == plan]
+        for only_finished in (True, False):
+            for run in own:
+                places = [p for p in run.unfinished if not (only_finished and run.unfinished[p])]
+                ways.setdefault(run.kind, []).append({p: run.table.entries[p] for p in places})
+                if run.kind == "grid":
+                    ways.setdefault("oracle", []).append({p: _told(run, p) for p in places})
+        whole = self.sheets[plan].layout.places
+        return ways | {"study": [study_entries(Path(self.folder).parent, whole)]}
+
+
+def _told(run: Run, place: Place) -> Entry:
+    """The oracle's choice; where there was nothing to choose, the entry itself."""
+    oracle = run.oracle.entries[place]
+    return oracle if oracle.oracle and oracle.n else run.table.entries[place]
 
 
 def run_title(run: Run) -> str:

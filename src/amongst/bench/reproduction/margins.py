@@ -16,6 +16,7 @@ __all__ = ["Contest", "Margin", "contests", "tally"]
 
 RIVALS = ("rc", "cc", "proden")
 LEVEL = 0.05
+Entries = Mapping[Place, Entry]
 
 
 @dataclass(frozen=True)
@@ -56,13 +57,15 @@ class Contest:
     ours: Mapping[str, Margin]
 
 
-def contests(paper: Sheet, ours: Mapping[str, Mapping[Place, Entry]]) -> list[Contest]:
+def contests(paper: Sheet, ours: Mapping[str, Sequence[Entries]]) -> list[Contest]:
     """Contests of a table in which LW, RC, CC and PRODEN meet.
 
     Parameters
     ----------
     paper : the table.
-    ours : way of tuning → entries; a contest that lacks one of its methods has no margin.
+    ours : way of tuning → the entries of each run, the preferred one first. A contest is of the first
+        run that has all its methods: those of two runs, one on all rows, say, are not set side by side.
+        Without such a run it has no margin.
     """
     groups: dict[tuple[str, str, str], list[Place]] = {}
     for place in paper.layout.places:
@@ -82,20 +85,23 @@ def tally(margins: Iterable[Margin]) -> tuple[int, int, int]:
 
 
 def _contest(
-    paper: Sheet, places: Sequence[Place], ours: Mapping[str, Mapping[Place, Entry]]
+    paper: Sheet, places: Sequence[Place], ours: Mapping[str, Sequence[Entries]]
 ) -> Contest:
     several = len({p.model for p in paper.layout.places if p.contest == places[0].contest}) > 1
     where = places[0].where + (f", {model_title(places[0].model)}" if several else "")
     printed = {p: float(s.entry.published.mean) for p in places
                if (s := paper.cells[p]).entry.published}  # fmt: skip
-    found = {way: _margin(places, entries) for way, entries in ours.items()}
-    return Contest(where, _of_means(printed), {w: m for w, m in found.items() if m is not None})
+    found = {way: _whole(places, runs) for way, runs in ours.items()}
+    return Contest(where, _of_means(printed), {w: _margin(e) for w, e in found.items() if e})
 
 
-def _margin(places: Sequence[Place], entries: Mapping[Place, Entry]) -> Margin | None:
-    here = {p: entries[p] for p in places if p in entries and entries[p].n}
-    if len(here) < len(places):
-        return None
+def _whole(places: Sequence[Place], runs: Sequence[Entries]) -> dict[Place, Entry]:
+    """The entries of the first run that has a number at every place; empty if none has."""
+    found = ({p: run[p] for p in places if p in run and run[p].n} for run in runs)
+    return next((here for here in found if len(here) == len(places)), {})
+
+
+def _margin(here: Entries) -> Margin:
     margin = _of_means({place: entry.mean for place, entry in here.items()})
     by_name = {place.method: entry for place, entry in here.items()}
     first, second = by_name[margin.winner], by_name[margin.rival]

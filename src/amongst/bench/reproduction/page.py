@@ -236,10 +236,9 @@ def _figure(plan: str) -> Section:
 
 
 def _beyond(found: Reproduction) -> list[str]:
-    told = automatic(found.sheets["beyond"], found.sheets["table1"])
     return [
         f"## {plan_titles()['beyond']}",
-        paragraph(told),
+        paragraph(automatic(found)),
         *_sheet(found, "beyond", whole=False),
     ]
 
