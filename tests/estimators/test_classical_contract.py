@@ -225,3 +225,13 @@ def test_the_documentation_runs() -> None:
     page = Path(__file__).parents[2] / "docs" / "classical.md"
     failed, tried = doctest.testfile(str(page), module_relative=False)
     assert (failed, tried > 5) == (0, True)
+
+
+@pytest.mark.parametrize("estimator", [*EVERY, *KERNELS], ids=named)
+def test_the_global_generator_is_left_alone(
+    easy: tuple[np.ndarray, np.ndarray, CandidateSets], estimator: Any
+) -> None:
+    X, _, sets = easy
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    clone(estimator).fit(X, sets).predict(X)
+    assert np.array_equal(np.random.get_state()[1], before)  # noqa: NPY002

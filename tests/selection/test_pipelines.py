@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.compose import make_column_transformer
+from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.exceptions import NotFittedError
@@ -199,3 +199,22 @@ def test_disambiguate_goes_through_the_steps() -> None:
     assert len(disambiguate(grid.fit(X, SETS).best_estimator_, X, SETS)) == len(X)
     with pytest.raises(InputError, match="estimator is LogisticRegression"):
         disambiguate(LogisticRegression(), X, SETS)
+
+
+def test_steps_that_differ_in_the_middle_of_a_long_list_are_two() -> None:
+    """Their texts are cut short, and read the same."""
+    rng = np.random.default_rng(0)
+    names = [f"a column with a long name {i}" for i in range(60)]
+    frame = pd.DataFrame(rng.normal(0, 1, (len(X), 60)), columns=names)
+    frame[names[30]] = TRUTH * 5.0
+
+    def without(name: str) -> ColumnTransformer:
+        return ColumnTransformer([("kept", "passthrough", [n for n in names if n != name])])
+
+    worse, better = without(names[30]), without(names[31])
+    pipe = Pipeline([("columns", worse), ("last", LWClassifier(model="linear", epochs=8))])
+    found = [
+        grid_search(pipe, frame, SETS, {"columns": steps}, random_state=0, refit=False).table
+        for steps in ([worse, better], [better])
+    ]
+    assert found[0]["risk"].iloc[1] == found[1]["risk"].iloc[0] != found[0]["risk"].iloc[0]

@@ -174,7 +174,7 @@ def _constant(positive: npt.NDArray[np.bool_]) -> Machine:
 def _kernel_machine(
     X: Floats, rows: Rows, positive: npt.NDArray[np.bool_], C: float, gamma: float
 ) -> Machine:
-    fitted = SVC(C=C, kernel="rbf", gamma=gamma).fit(X[rows], positive)
+    fitted = SVC(C=C, kernel="rbf", gamma=gamma, random_state=0).fit(X[rows], positive)
     places = rows[fitted.support_]
     return Machine(places, fitted.dual_coef_[0], float(fitted.intercept_[0]))
 

@@ -30,9 +30,9 @@ def check_neighbours(n_neighbors: object, n: int, *, spare: int) -> int:
     k = check_integer("n_neighbors", n_neighbors, low=1)
     if n >= k + spare:
         return k
+    lower = f"lower n_neighbors to {n - spare} or less, or " if n > spare else ""
     raise InputError(
-        f"n_neighbors={k} needs at least {k + spare} rows, but X has {n}; lower n_neighbors to "
-        f"{n - spare} or less, or give more rows."
+        f"n_neighbors={k} needs at least {k + spare} rows, but X has {n}; {lower}give more rows."
     )
 
 

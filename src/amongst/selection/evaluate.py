@@ -128,11 +128,18 @@ def _copy(task: Task, point: Point) -> Estimator:
 
 def _alike_before(estimator: Estimator, points: Sequence[Point]) -> list[list[int]]:
     """Places of points that have the same steps before the classifier, one list for each."""
-    own, groups = prefix_of(estimator), dict[str, list[int]]()
+    own, groups = prefix_of(estimator), dict[Hashable, list[int]]()
     for i, point in enumerate(points):
-        others = {name: point[name] for name in sorted(point) if not f"{name}__".startswith(own)}
-        groups.setdefault(repr(others), []).append(i)
+        others = [name for name in sorted(point) if not f"{name}__".startswith(own)]
+        groups.setdefault(tuple((name, *_key(point[name])) for name in others), []).append(i)
     return list(groups.values())
+
+
+def _key(value: Any) -> tuple[type, Hashable]:
+    """What tells values apart: plain ones by value and type, others by which object they are, since
+    the text of a long one is cut short."""
+    plain = value is None or isinstance(value, bool | int | float | str)
+    return type(value), value if plain else id(value)
 
 
 def _prepared(task: Task, estimator: Estimator) -> npt.NDArray[Any]:
