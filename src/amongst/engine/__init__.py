@@ -3,7 +3,8 @@
 from amongst.engine.data import Features, TrainingData, as_device, training_data
 from amongst.engine.order import batch_bounds, permutation, split_seed
 from amongst.engine.settings import SCHEDULES, Settings, learning_rate
-from amongst.engine.single import Training, Watch, predict_scores, run_epoch, start, train
+from amongst.engine.single import Training, predict_scores, run_epoch, start, train
+from amongst.engine.watch import Watch
 
 __all__ = [
     "SCHEDULES",

@@ -29,53 +29,17 @@ from amongst.engine.door import (
 from amongst.engine.order import batch_bounds, permutation, split_seed
 from amongst.engine.precision import warn_of_precision
 from amongst.engine.settings import Settings, learning_rate
+from amongst.engine.watch import Watch
 from amongst.errors import DivergenceError, InputError
 from amongst.methods import Method
 from amongst.models import seeded
 
-__all__ = ["Training", "Watch", "predict_scores", "run_epoch", "start", "train"]
+__all__ = ["Training", "predict_scores", "run_epoch", "start", "train"]
 
 EVALUATION_BATCH = 1024
 
 Stepper = Callable[[Tensor], Tensor]
 """Rows of a batch to (sum of losses, rows covered), shape (2,), after one optimiser step."""
-
-
-@dataclass(frozen=True, eq=False)
-class Watch:
-    """Something to measure after every epoch.
-
-    Parameters
-    ----------
-    name : the column of the history.
-    features : what to score.
-    measure : scores (n, K) → one number, e.g. a function of `amongst.metrics`. A population asks it
-        once for all its members, (M, n, K) → (M,), where that gives the same on random scores, and
-        else one by one.
-    """
-
-    name: str
-    features: Features
-    measure: Callable[[Tensor], Any]
-
-    def __post_init__(self) -> None:
-        check_features(f"features of the watch {self.name!r}", self.features)
-
-    def value(self, scores: Tensor) -> Tensor:
-        """What is measured of the scores (n, K) of one model, shape ().
-
-        >>> Watch("mean", Features(torch.zeros(1, 2)), lambda scores: float(scores.mean())).value(
-        ...     torch.ones(1, 3)
-        ... )
-        tensor(1.)
-        """
-        value = torch.as_tensor(self.measure(scores))
-        if value.numel() != 1:
-            raise InputError(
-                f"the watch {self.name!r} gives a value of shape {tuple(value.shape)} for scores of "
-                f"shape {tuple(scores.shape)}; it must give one number."
-            )
-        return value.reshape(())
 
 
 @dataclass(eq=False)

@@ -19,7 +19,8 @@ from amongst.engine.population.member import Member
 from amongst.engine.population.result import Wave
 from amongst.engine.population.task import Task
 from amongst.engine.precision import products_in
-from amongst.engine.single import Training, Watch, start, train
+from amongst.engine.single import Training, start, train
+from amongst.engine.watch import Watch
 from amongst.errors import DivergenceError
 from amongst.metrics import accuracy
 from amongst.models import ConvNet, build_model

@@ -16,7 +16,7 @@ from amongst.engine.data import Features
 from amongst.engine.digest import digest_of, mark_of_model
 from amongst.engine.population.cohort import Cohort
 from amongst.engine.population.member import Member
-from amongst.engine.single import Watch
+from amongst.engine.watch import Watch
 from amongst.errors import FileFormatError
 from amongst.methods.base import described
 

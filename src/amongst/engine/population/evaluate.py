@@ -11,7 +11,7 @@ from torch import Tensor
 
 from amongst.engine.data import Features
 from amongst.engine.population.cohort import Cohort
-from amongst.engine.single import Watch
+from amongst.engine.watch import Watch
 from amongst.errors import InputError
 from amongst.metrics import accuracy
 from amongst.models.stacked import ScoredNetwork

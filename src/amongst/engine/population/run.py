@@ -41,7 +41,7 @@ from amongst.engine.population.result import PopulationResult, Wave
 from amongst.engine.population.step import keep_finite, refresh_all
 from amongst.engine.population.task import COUNTED, Task
 from amongst.engine.precision import products_in, warn_of_precision
-from amongst.engine.single import Watch
+from amongst.engine.watch import Watch
 from amongst.errors import AmongstWarning, InputError
 from amongst.models import ModelSpec
 

@@ -11,7 +11,7 @@ from amongst.engine.data import Features
 from amongst.engine.population.evaluate import Criterion
 from amongst.engine.population.member import Member
 from amongst.engine.population.progress import Progress
-from amongst.engine.single import Watch
+from amongst.engine.watch import Watch
 from amongst.models import ModelSpec
 
 __all__ = ["COUNTED", "Task"]
