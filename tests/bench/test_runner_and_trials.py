@@ -62,7 +62,8 @@ def test_a_trial_that_goes_alone_is_saved_on_its_way(
 ) -> None:
     """As ConvNets do: stopped in its second epoch, it goes on there, to the numbers of one stretch."""
     monkeypatch.setattr(execute_population, "_alone", lambda trial: True)
-    monkeypatch.setattr(alone, "Keeper", partial(Keeper, every=0.0, share=1.0))
+    monkeypatch.setattr(alone, "SECONDS", 0.0)
+    monkeypatch.setattr(alone, "Keeper", partial(Keeper, share=1.0))
     seen: list[str] = []
 
     def stop(text: str) -> None:
