@@ -1,8 +1,10 @@
-"""The house of STYLE: imports point down, and rooms on one floor do not import each other."""
+"""The house: imports point down, and public names show how they are used."""
 
 from __future__ import annotations
 
 import ast
+import inspect
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -77,3 +79,24 @@ def test_ground_floor_has_no_cycle() -> None:
     for name in GROUND:
         tree = ast.parse((SOURCE / f"{name}.py").read_text())
         assert imported_rooms(tree) <= {"errors"}
+
+
+PACKAGES = sorted(
+    ".".join(("amongst", *path.parent.relative_to(SOURCE).parts))
+    for path in SOURCE.rglob("__init__.py")
+    if path.parent != SOURCE and room_of(path) != "cli" and path.parent.name != "reproduction"
+)
+"""What is used from Python: not the command line, nor the pages that it makes."""
+
+
+def examples(thing: object) -> bool:
+    own = [thing, *(vars(thing).values() if inspect.isclass(thing) else ())]
+    return any(">>>" in (inspect.getdoc(part) or "") for part in own)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_public_names_have_an_example(package: str) -> None:
+    module = import_module(package)
+    public = {name: getattr(module, name) for name in module.__all__}
+    made = {n: t for n, t in public.items() if inspect.isclass(t) or inspect.isfunction(t)}
+    assert [name for name, thing in made.items() if not examples(thing)] == []

@@ -45,6 +45,12 @@ class ImageFolder:
     row : (channels, height, width) of every decoded image.
     candidates : CandidateSets of the n images.
     truth : (n,) true labels, or None.
+
+    Examples
+    --------
+    >>> from amongst import as_candidates
+    >>> ImageFolder((Path("a.png"),), (3, 8, 8), as_candidates(["owl|kite"]), None).nbytes
+    192
     """
 
     paths: tuple[Path, ...]

@@ -44,6 +44,13 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     ----------
     classes_ : array, shape (K,).
     n_features_in_ : int.
+
+    Examples
+    --------
+    >>> from amongst.estimators import PLKNNClassifier
+    >>> model = PLKNNClassifier(n_neighbors=1).fit([[0.], [1.]], ["a|b", "b"])
+    >>> isinstance(model, PartialLabelClassifier), model.score([[1.]], ["b"])
+    (True, 1.0)
     """
 
     classes_: npt.NDArray[Any]

@@ -76,6 +76,13 @@ class NeuralClassifier(PartialLabelClassifier):
     settings_ : the settings that were used.
     init_scores_ : approximated accuracy from each seed, shape (n_init,), NaN where training
         diverged; with n_init > 1 only.
+
+    Examples
+    --------
+    >>> from amongst.estimators import PRODENClassifier
+    >>> model = PRODENClassifier(model="linear", epochs=3).fit([[0.], [1.]], ["a|b", "b"])
+    >>> model.predict_proba([[0.], [1.]]).shape, model.history_.columns.tolist()
+    ((2, 2), ['epoch', 'lr', 'loss', 'covering', 'seconds'])
     """
 
     method: ClassVar[type[Method]]

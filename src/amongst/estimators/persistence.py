@@ -22,7 +22,16 @@ def save(
     path: str | os.PathLike[str],
     metadata: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write a fitted estimator to one file; see `PartialLabelClassifier.save`."""
+    """Write a fitted estimator to one file; see `PartialLabelClassifier.save`.
+
+    >>> import tempfile
+    >>> from amongst.estimators import PLKNNClassifier, load
+    >>> model = PLKNNClassifier(n_neighbors=1).fit([[0.], [1.]], ["a", "b"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(model, f"{folder}/mine.amongst")
+    ...     load(f"{folder}/mine.amongst").predict([[1.]]).tolist()
+    ['b']
+    """
     from amongst.estimators import ESTIMATORS
 
     check_is_fitted(estimator)

@@ -50,6 +50,16 @@ class PopulationResult:
     members : as they were given.
     columns : names of what was measured each epoch.
     waves : the parts in which it was trained.
+
+    Examples
+    --------
+    >>> from amongst.engine import Features, Settings
+    >>> from amongst.engine.population import train_population
+    >>> from amongst.methods import CC
+    >>> pair = [Member(CC(), torch.eye(2, dtype=torch.bool), Settings(epochs=2))] * 2
+    >>> result = train_population(Features(torch.eye(2)), pair, model="linear", device="cpu")
+    >>> len(result), result.last("covering").shape, result.model(1)(torch.eye(2)).shape
+    (2, torch.Size([2]), torch.Size([2, 2]))
     """
 
     def __init__(
