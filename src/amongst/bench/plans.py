@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 from amongst.bench.conditions import REAL, check_condition
 from amongst.bench.paper import dataset_title
@@ -15,7 +17,7 @@ from amongst.bench.slots import LW, NEURAL, PAPER_PLANS, Slot
 from amongst.bench.wording import check_within
 from amongst.checks import check_choice
 from amongst.datasets import names
-from amongst.errors import InputError
+from amongst.errors import AmongstWarning, InputError
 from amongst.methods import get_protocol
 from amongst.models import MODELS
 
@@ -29,6 +31,7 @@ __all__ = [
     "Slot",
     "make_plan",
     "plan_titles",
+    "remembered",
 ]
 
 
@@ -150,6 +153,31 @@ def make_plan(request: Request) -> Plan:
     )
     report = request.metric or f"accuracy_{get_protocol(request.protocol).report}"
     return Plan(request, _title(request), cells, report)
+
+
+def remembered(requests: Iterable[Mapping[str, Any]]) -> list[Plan]:
+    """Plans of what a store remembers, oldest first.
+
+    What cannot be laid out here (a method of one's own that has another name by now, or an option of
+    a newer release) is left out with a warning; its records are there, and no plan asks for them.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     [plan.title for plan in remembered([{"plan": "demo"}, {"plan": "demo", "methods": ["?"]}])]
+    ["Demo: scikit-learn's digits"]
+    """
+    plans = []
+    for asked in requests:
+        try:
+            plans.append(make_plan(Request(**asked)))
+        except (InputError, TypeError) as error:
+            warnings.warn(
+                "a request of this store cannot be laid out by this version of amongst "
+                f"({str(error).partition(';')[0]}). Its trials are shown without it.",
+                AmongstWarning,
+                stacklevel=2,
+            )
+    return plans
 
 
 def plan_titles() -> dict[str, str]:

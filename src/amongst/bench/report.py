@@ -11,7 +11,7 @@ from amongst.bench.export import read_records, read_requests
 from amongst.bench.leftovers import found_plan, unclaimed
 from amongst.bench.page import assemble
 from amongst.bench.payload import payload
-from amongst.bench.plans import Plan, Request, make_plan
+from amongst.bench.plans import Plan, Request, remembered
 from amongst.bench.record import Record, now
 from amongst.bench.stages import advance
 from amongst.bench.summary import overview
@@ -86,7 +86,7 @@ def read_report(
     """
     return build_report(
         read_records(path),
-        _plans(Path(path)),
+        remembered(read_requests(path)),
         source=Path(path).name,
         metric=metric,
         significance=significance,
@@ -104,10 +104,6 @@ def to_html(report: Report, *, title: str = "") -> str:
         payload(report.records, report.tables),
         made,
     )
-
-
-def _plans(path: Path) -> list[Plan]:
-    return [make_plan(Request(**request)) for request in read_requests(path)]
 
 
 def _versions(plan: Plan, records: Sequence[Record]) -> list[Plan]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from amongst.bench.layout import Place, place_of
-from amongst.bench.plans import Plan, Request, make_plan
+from amongst.bench.plans import Plan, Request, make_plan, remembered
 from amongst.bench.points import EPOCHS
 from amongst.bench.record import Record
 from amongst.bench.tables import Table, collect
@@ -74,7 +74,7 @@ def find_runs(
     [24]
     """
     groups: dict[Request, list[Request]] = {}
-    for request in (Request(**asked) for asked in requests):
+    for request in (plan.request for plan in remembered(requests)):
         if every or _of_the_paper(request):
             groups.setdefault(_whole(request), []).append(request)
     done = {record.trial.with_data("").key for record in records}

@@ -11,6 +11,7 @@ import os
 import socket
 import sqlite3
 import time
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -19,7 +20,7 @@ from typing import Any
 
 from amongst.bench.record import Record, Trial, canonical_json, now
 from amongst.bench.rows import COLUMNS, from_row, to_row
-from amongst.bench.store_errors import damaged, explain, too_new
+from amongst.bench.store_errors import damaged, damaged_record, explain, too_new
 from amongst.checks import check_choice
 from amongst.errors import FileFormatError, InputError, StoreError
 
@@ -151,7 +152,7 @@ class Store:
         order = "dataset, condition, method, model, settings, seed, fold"
         query = f"SELECT {', '.join(names)} FROM records{where} ORDER BY {order}"
         with self._errors("read"):
-            return [from_row(row) for row in self._connection.execute(query, values)]
+            return [self._read(row) for row in self._connection.execute(query, values)]
 
     def remove(self, keys: Iterable[str]) -> int:
         """Forget the records of these trials; how many there were."""
@@ -175,7 +176,12 @@ class Store:
             return []
         with self._errors("read"):
             rows = self._connection.execute("SELECT request FROM plans ORDER BY created, rowid")
-            return [json.loads(row[0]) for row in rows]
+            try:
+                return [json.loads(row[0]) for row in rows]
+            except ValueError as error:
+                raise FileFormatError(
+                    damaged(self.path, f"a request is no JSON: {error}")
+                ) from error
 
     def claim(self, keys: Iterable[str], limit: int | None = None) -> list[str]:
         """Take trials that are neither done nor in another living runner's hands."""
@@ -237,6 +243,17 @@ class Store:
         values = (key, self.runner, socket.gethostname(), os.getpid(), time.time())
         insert = "INSERT INTO claims VALUES (?, ?, ?, ?, ?) ON CONFLICT (key) DO NOTHING"
         return done is None and self._connection.execute(insert, values).rowcount == 1
+
+    def _read(self, row: tuple[Any, ...]) -> Record:
+        """A record; SQLite does not notice a damaged byte within a value, its key does."""
+        try:
+            record = from_row(row)
+        except (ValueError, TypeError, AttributeError, zlib.error) as error:
+            raise FileFormatError(damaged_record(self.path, row[0], str(error))) from error
+        if record.key != row[0]:
+            finding = "its settings are not those of its key"
+            raise FileFormatError(damaged_record(self.path, row[0], finding))
+        return record
 
     def _drop_dead_claims(self) -> None:
         rows = self._connection.execute(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from amongst.errors import FileFormatError, StoreError
 
-__all__ = ["damaged", "explain", "too_new"]
+__all__ = ["damaged", "damaged_record", "explain", "too_new"]
 
 
 def explain(error: sqlite3.DatabaseError, path: Path, verb: str) -> Exception:
@@ -39,6 +39,14 @@ def damaged(path: Path, finding: str) -> str:
     return (
         f"{path} is damaged, or not a result store ({' '.join(finding.split())}). Nothing was "
         "changed. Rename it and run again with a new store, or restore it from an export."
+    )
+
+
+def damaged_record(path: Path, key: str, finding: str) -> str:
+    """A row that holds no record, and how to do without it."""
+    return (
+        f"{path} is damaged: the record {key[:12]} cannot be read ({finding}). Nothing was changed. To "
+        f"run its trial again, forget it: amongst.bench.Store({str(path)!r}).remove([{key!r}])"
     )
 
 

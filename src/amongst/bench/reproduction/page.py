@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from amongst.bench.commands import reproduce_command
 from amongst.bench.layout import Row
-from amongst.bench.plans import Request, make_plan, plan_titles
+from amongst.bench.plans import plan_titles, remembered
 from amongst.bench.points import EPOCHS
 from amongst.bench.reproduction.below import below_table, settings_words, why_table
 from amongst.bench.reproduction.cost_text import cost_section
@@ -244,8 +244,8 @@ def _beyond(found: Reproduction) -> list[str]:
 
 
 def _commands(found: Reproduction) -> list[str]:
-    asked = (make_plan(Request(**request)) for request in found.evidence.requests)
-    lines = dict.fromkeys(filter(None, map(reproduce_command, asked)))
+    asked = map(reproduce_command, remembered(found.evidence.requests))
+    lines = dict.fromkeys(filter(None, asked))
     text = (
         "As remembered by the stores, oldest first; `--store FILE` keeps the results, and where they "
         "run (`--device`, `--engine`) is for the person to say."
