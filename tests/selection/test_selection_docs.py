@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 from amongst.candidates import uniform
 from amongst.cli.search import search
+from amongst.stats import wilcoxon_signed_rank
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "selection.md").read_text()
@@ -59,3 +60,20 @@ def test_the_table_is_that_of_the_committed_results() -> None:
     )
     assert (regret >= 0).all(axis=None)
     assert (regret["oracle"] <= regret["chance"]).all()
+
+
+def test_what_the_page_says_of_the_criteria_is_so() -> None:
+    results = pd.read_csv(ROOT / "results" / "selection_study.csv")
+    places = ["case", "model", "seed"]
+    regret = results.pivot_table(index=places, columns="criterion", values="regret").round(9)
+    text = " ".join(PAGE.split())
+    better, worse, p = beside(regret["risk"], regret["covering"])
+    assert f"in {len(regret) - better - worse} of {len(regret)} searches" in text
+    assert (better, worse) == (6, 2)
+    assert f"two-sided p = {p:.2f})" in text
+    better, worse, p = beside(regret["approximated"], regret["covering"])
+    assert f"worse than `covering` in {worse} searches and better in {better} (p = {p:.3f})" in text
+
+
+def beside(one: pd.Series, other: pd.Series) -> tuple[int, int, float]:
+    return int((one < other).sum()), int((one > other).sum()), wilcoxon_signed_rank(one, other)
