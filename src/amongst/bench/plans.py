@@ -283,7 +283,7 @@ def _repeats(request: Request, slot: Slot) -> list[tuple[int, int | None]]:
     if slot.folds is None:
         own = 2 if request.quick else 5
         return [(seed, None) for seed in range(request.seeds or own)]
-    folds = 3 if request.quick else slot.folds
+    folds = request.folds or (3 if request.quick else slot.folds)
     return [(seed, fold) for seed in range(request.seeds or 1) for fold in range(folds)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,6 +22,7 @@ from amongst.rng import as_seed
 __all__ = ["Files", "OwnFile", "TrialData", "open_dataset", "training_seed", "trial_data"]
 
 Rows = npt.NDArray[np.int64]
+Seen = tuple[int, int] | None
 
 CANDIDATES, FOLDS, HELD, TRAINING = range(1, 5)
 """Roles of randomness that come from a trial's seed."""
@@ -81,7 +83,8 @@ def open_dataset(name: str, files: Files | None = None) -> Dataset:
     >>> open_dataset("digits").n_classes
     10
     """
-    return _opened(name, (files or {}).get(name))
+    own = (files or {}).get(name)
+    return _opened(name, own, _seen(own))
 
 
 def trial_data(trial: Trial, files: Files | None = None) -> TrialData:
@@ -92,7 +95,8 @@ def trial_data(trial: Trial, files: Files | None = None) -> TrialData:
     (1293, 144, 360)
     """
     own = (files or {}).get(trial.dataset)
-    dataset = _opened(trial.dataset, own)
+    seen = _seen(own)
+    dataset = _opened(trial.dataset, own, seen)
     if trial.data_digest and trial.data_digest != dataset.digest:
         raise InputError(
             f"the data of {trial.dataset!r} on this machine differ from those of the plan (digest "
@@ -100,7 +104,7 @@ def trial_data(trial: Trial, files: Files | None = None) -> TrialData:
         )
     fold = None if dataset.n_train is not None else _fold(trial)
     share = float(trial.settings.get("validation", 0.0))
-    return _trial_data(trial.dataset, own, trial.condition, trial.seed, fold, share)
+    return _trial_data(trial.dataset, own, seen, trial.condition, trial.seed, fold, share)
 
 
 def _fold(trial: Trial) -> tuple[int, int, int | None]:
@@ -114,8 +118,17 @@ def training_seed(trial: Trial) -> int:
     return _seed(trial.seed, TRAINING, trial.fold or 0)
 
 
+def _seen(own: OwnFile | None) -> Seen:
+    """What tells that a file of one's own is not as it was when it was read: its time and size."""
+    try:
+        found = None if own is None else os.stat(own.path)
+    except OSError:
+        return None
+    return None if found is None else (found.st_mtime_ns, found.st_size)
+
+
 @lru_cache(maxsize=4)
-def _opened(name: str, own: OwnFile | None) -> Dataset:
+def _opened(name: str, own: OwnFile | None, seen: Seen) -> Dataset:
     if own is None:
         return load(name)
     return _own_dataset(name, read_table(own.path, **dict(own.options)))
@@ -125,13 +138,14 @@ def _opened(name: str, own: OwnFile | None) -> Dataset:
 def _trial_data(
     name: str,
     own: OwnFile | None,
+    seen: Seen,
     condition: str,
     seed: int,
     fold: tuple[int, int, int | None] | None,
     share: float,
 ) -> TrialData:
-    features, test, rows, test_rows = _scaled(name, own, fold)
-    dataset = _opened(name, own)
+    features, test, rows, test_rows = _scaled(name, own, seen, fold)
+    dataset = _opened(name, own, seen)
     known = bool((dataset.labels >= 0).all())
     truth = dataset.labels[rows] if known else None
     sets = _sets(dataset, condition, rows, truth, seed)
@@ -145,10 +159,10 @@ def _trial_data(
 
 @lru_cache(maxsize=16)
 def _scaled(
-    name: str, own: OwnFile | None, fold: tuple[int, int, int | None] | None
+    name: str, own: OwnFile | None, seen: Seen, fold: tuple[int, int, int | None] | None
 ) -> tuple[Features, Features, Rows, Rows]:
     """Training and test features, scaled as the training rows say, and which rows they are."""
-    dataset = _opened(name, own)
+    dataset = _opened(name, own, seen)
     rows, test_rows = _split(dataset, fold)
     scaling = dataset.fit_scaling(rows)
     if dataset.features.dtype != np.uint8:

@@ -17,6 +17,7 @@ from amongst.cli.narrowing import (
     Methods,
     dataset_names,
     method_names,
+    named,
     split,
 )
 from amongst.cli.saying import screen
@@ -121,7 +122,9 @@ def reproduce(
     datasets: Datasets = None,
     methods: Methods = None,
     conditions: Conditions = None,
-    models: Annotated[Many, typer.Option(help="Only these: mlp, linear, convnet.")] = None,
+    models: Annotated[
+        Many, typer.Option(help="Only these: mlp, linear, convnet.", callback=named)
+    ] = None,
     seeds: Seeds = None,
     epochs: Epochs = None,
     search: Annotated[
@@ -172,7 +175,7 @@ def compare(
         str, typer.Argument(metavar="DATA", help="A file of one's own, or a name in the catalogue.")
     ],
     methods: Methods = None,
-    models: Annotated[Many, typer.Option(help="mlp, linear; repeatable.")] = None,
+    models: Annotated[Many, typer.Option(help="mlp, linear; repeatable.", callback=named)] = None,
     conditions: Conditions = None,
     candidates: Candidates = None,
     truth: Annotated[str | None, typer.Option(help="Column of true labels, to score by.")] = None,
@@ -212,7 +215,7 @@ def compare(
         methods=method_names(methods),
         models=split(models),
         conditions=split(conditions),
-        folds=folds or (None if _has_split(name, files) else 5),
+        folds=folds or (None if _has_split(name, files) else 3 if quick else 5),
         seeds=seeds,
         epochs=epochs,
         search=search.value,

@@ -6,12 +6,36 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["Conditions", "Datasets", "Many", "Methods", "dataset_names", "method_names", "split"]
+from amongst.errors import InputError
+
+__all__ = [
+    "Conditions",
+    "Datasets",
+    "Many",
+    "Methods",
+    "dataset_names",
+    "method_names",
+    "named",
+    "split",
+]
 
 Many = list[str] | None
-Datasets = Annotated[Many, typer.Option(help="Only these; repeat it, or separate by commas.")]
-Methods = Annotated[Many, typer.Option(help="Only these, e.g. rc,cc,proden,lw.")]
-Conditions = Annotated[Many, typer.Option(help="Only these, e.g. q=0.1 or 'case 1'.")]
+
+
+def named(parameter: typer.CallbackParam, values: Many) -> Many:
+    """Refuse an option without a name: a script's empty variable does not mean all there is."""
+    if any(not split([value]) for value in values or ()):
+        raise InputError(f"{parameter.opts[0]} names nothing; leave it out for all there is.")
+    return values
+
+
+Datasets = Annotated[
+    Many, typer.Option(help="Only these; repeat it, or separate by commas.", callback=named)
+]
+Methods = Annotated[Many, typer.Option(help="Only these, e.g. rc,cc,proden,lw.", callback=named)]
+Conditions = Annotated[
+    Many, typer.Option(help="Only these, e.g. q=0.1 or 'case 1'.", callback=named)
+]
 
 
 def split(values: Many) -> tuple[str, ...]:
