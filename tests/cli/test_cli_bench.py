@@ -91,7 +91,7 @@ def test_compare_in_rounds_without_true_labels_asks_for_none(blobs: Path, tmp_pa
     said = run("compare", str(blobs), "--ignore", "true", "--methods", "cc,plknn", "--models",
                "linear", "--folds", "3", "--epochs", "3", "--search", "grid", "--screen", "1",
                "--keep", "0.1", "--quick", "--workers", "1", "--store", store)  # fmt: skip
-    assert "PL-KNN" in said
+    assert "PL-kNN" in said
     found = read_records(store, method="cc")
     assert [r.trial.settings["epochs"] for r in found].count(1) == 3 * 4
     assert [r.trial.settings["epochs"] for r in found].count(3) == 3 * 1
@@ -113,7 +113,7 @@ def test_compare_on_ones_own_file_with_and_without_the_truth(blobs: Path, tmp_pa
     store = str(tmp_path / "a.sqlite")
     said = run("compare", str(blobs), *common, "--truth", "true", "--store", store)
     assert "CC" in said
-    assert "PL-KNN" in said
+    assert "PL-kNN" in said
     assert all("accuracy_final" in r.metrics for r in read_records(store))
     other = str(tmp_path / "b.sqlite")
     run("compare", str(blobs), *common, "--ignore", "true", "--store", other)

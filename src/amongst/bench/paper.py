@@ -52,7 +52,7 @@ METHOD_TITLES = MappingProxyType(
         "ipal": "IPAL",
         "paloc": "PALOC",
         "plecoc": "PLECOC",
-        "plknn": "PL-KNN",
+        "plknn": "PL-kNN",
         "plsvm": "PL-SVM",
         "rc": "RC",
         "cc": "CC",
