@@ -1,4 +1,4 @@
-"""What every method in the registry must keep (STYLE item 15); a new one is picked up."""
+"""What every method in the registry must keep; a new one is picked up."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Generation processes: true labels in, candidate sets out, by a law that is stated and tested.
 
 Every process keeps the true label y and admits each other label z with probability q_z,
-independently (SPEC: paper section 3.3.1). With `exclude_full` the set of all K labels is drawn
+independently (paper, section 3.3.1). With `exclude_full` the set of all K labels is drawn
 again, which divides the law by 1 − Π_{z≠y} q_z.
 """
 
