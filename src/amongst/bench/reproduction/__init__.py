@@ -1,7 +1,7 @@
 """The pages of the reproduction, from committed evidence alone.
 
 `found` reads a folder of evidence, `study` a study beside it; `sheet` judges a table's cells,
-`below`, `gaps`, `margins`, `rounds` and `cost` say what came out; `findings`, `text`, `cost_text` and
+`below`, `gaps`, `gains`, `margins`, `rounds` and `cost` say what came out; `findings`, `text`, `cost_text` and
 `page` put it into words; `pages` writes the files.
 """
 

@@ -12,6 +12,7 @@ from amongst.bench.points import CLASSICAL
 from amongst.bench.render import number, signed
 from amongst.bench.reproduction.sheet import BELOW, REPRODUCED, Reasons, Sheet, Shown, reaches
 from amongst.bench.reproduction.text import figure_text, listed, pipe_table
+from amongst.bench.runs import search_words
 
 __all__ = ["below_table", "cause", "settings_words", "why", "why_table"]
 
@@ -58,7 +59,8 @@ def why(shown: Shown) -> str:
     if found == "short" and shown.run is not None:
         text = _dropped(shown)
     lacks = shown.entry.planned - shown.entry.n - shown.entry.failed
-    return text + (f"; {shown.entry.n} of {shown.entry.planned} repeats" if lacks > 0 else "")
+    text += f"; {shown.entry.n} of {shown.entry.planned} repeats" if lacks > 0 else ""
+    return text + (f"; within with {search_words(shown.other.request)}" if shown.other else "")
 
 
 def settings_words(cells: Sequence[Shown]) -> str:

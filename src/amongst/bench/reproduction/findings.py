@@ -11,6 +11,7 @@ from amongst.bench.paper import method_title
 from amongst.bench.record import Record
 from amongst.bench.render import number, signed
 from amongst.bench.reproduction.found import TABLES, Reproduction
+from amongst.bench.reproduction.gains import gains
 from amongst.bench.reproduction.margins import Contest, Margin, tally
 from amongst.bench.reproduction.rounds import short_rounds
 from amongst.bench.reproduction.sheet import (
@@ -43,7 +44,7 @@ def findings(found: Reproduction) -> list[str]:
     shown = [cell for sheet in found.tables for cell in sheet.cells.values()]
     contests, records = found.contests, found.evidence.records
     said = [_counts(shown), _by_method(shown), _wins(contests, "grid"), _schedules(found)]
-    said += [_wins(contests, way) for way in ("equal", "study")]
+    said += [_wins(contests, "equal"), *gains(found), _wins(contests, "study")]
     said += [_everywhere(contests), short_rounds(found.runs, records)]
     said += [_oracle(found, kind) for kind in SEARCHED]
     said += [_leverage(found.sheets["figure1"]), _ablation(found.sheets["figure2"])]
@@ -135,6 +136,12 @@ def _counts(shown: Sequence[Shown]) -> str:
         f"{verdicts[REPRODUCED]} of these are reproduced (at least the paper's mean minus two of its "
         f"standard deviations), {verdicts[BELOW]} are below."
     )
+    other = sum(cell.other is not None for cell in shown)
+    if other:
+        text += (
+            f" {other} of those below reach the paper in another run of ours, with other settings or "
+            "all rows; the run that counts was settled before."
+        )
     missing = verdicts[MISSING]
     few = sum(0 < cell.entry.n < cell.entry.planned for cell in shown)
     text += f" {few} of our numbers are of fewer repeats than the paper's (marked)." if few else ""

@@ -41,11 +41,14 @@ class Shown:
     entry : ours, or the empty entry of the plan.
     oracle : the oracle's choice of the same trials; None where there was nothing to choose.
     run : that it comes from; None where nothing was run.
+    other : a run whose finished number reaches the paper where this one does not; it counts for
+        nothing, since the best of several runs is better than it should be.
     """
 
     entry: Entry
     oracle: Entry | None = None
     run: Run | None = None
+    other: Run | None = None
 
     @property
     def verdict(self) -> str:
@@ -156,9 +159,16 @@ def _shown(place: Place, bare: Entry, runs: Sequence[Run]) -> Shown:
     for run in sorted(here, key=lambda run: run.unfinished[place] > 0):
         entry, oracle = run.table.entries[place], run.oracle.entries[place]
         if entry.n:
-            return Shown(entry, oracle if oracle.oracle and oracle.n else None, run)
+            told = oracle if oracle.oracle and oracle.n else None
+            return Shown(entry, told, run, None if reaches(entry) else _reaching(place, here))
     failed = next((r for r in here if r.table.entries[place].failed), None)
     return Shown(failed.table.entries[place], None, failed) if failed else Shown(bare)
+
+
+def _reaching(place: Place, runs: Iterable[Run]) -> Run | None:
+    """The first run with a finished number that reaches the paper's."""
+    whole = (run for run in runs if not run.unfinished[place])
+    return next((run for run in whole if reaches(run.table.entries[place])), None)
 
 
 def rank(run: Run) -> tuple[int, bool, bool, int]:
