@@ -46,7 +46,7 @@ def ran(plan: Plan, accuracies: dict[str, float]) -> list[Record]:
 def reproduction(*ways: tuple[Request, dict[str, float]]) -> Reproduction:
     found: dict[str, Record] = {}
     for asked, accuracies in ways:
-        found |= {record.key: record for record in ran(make_plan(asked), accuracies)}
+        found = {record.key: record for record in ran(make_plan(asked), accuracies)} | found
     evidence = Evidence(tuple(found.values()), tuple(r.to_dict() for r, _ in ways), {})
     return Reproduction("none", evidence, Reasons(), None)
 
