@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from amongst.optional import optional_import
 
 __all__ = ["RayExecutor"]
 
+CONNECT_SECONDS = 10.0
 RETRIES = 5
 """How often a task is tried again after its worker or its node died."""
 
@@ -68,6 +70,7 @@ class RayExecutor:
 
     def _connect(self) -> None:
         address = self.options.ray_address
+        _check_address(address)
         local = {} if address else {"num_cpus": self.options.workers, "include_dashboard": False}
         try:
             self.ray.init(address=address, log_to_driver=False, logging_level="ERROR", **local)
@@ -81,6 +84,20 @@ class RayExecutor:
         gpus = self.options.gpus if self.options.gpus is not None else float(self._on_gpu)
         needs = {"num_cpus": 1, "num_gpus": gpus, "max_retries": RETRIES}
         return self.ray.remote(**needs)(_work)
+
+
+def _check_address(address: str | None) -> None:
+    """Refuse a host and port that nobody listens at: Ray itself would go on trying without end."""
+    host, colon, port = (address or "").rpartition(":")
+    if not colon or not port.isdigit() or "/" in host:
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS).close()
+    except OSError as error:
+        raise InputError(
+            f"ray_address={address!r} cannot be reached ({error}). Start a cluster with `ray start "
+            "--head` there, or leave it out to run Ray on this machine."
+        ) from error
 
 
 def _work(group: Sequence[Trial], device: str, files: Files | None) -> list[Record]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from amongst.archive import write_atomically
 from amongst.bench.layout import Place, is_figure
 from amongst.bench.paper import method_title
 from amongst.bench.record import Record
@@ -141,7 +143,9 @@ def draw(figure: Figure, path: str | Path) -> Path:
         axis.set_axis_off()
     _legend(sheet, axes, figure)
     target.parent.mkdir(parents=True, exist_ok=True)
-    sheet.savefig(target, dpi=150, metadata={"Date": None} if target.suffix == ".svg" else None)
+    kind, content = target.suffix[1:], io.BytesIO()
+    sheet.savefig(content, format=kind, dpi=150, metadata={"Date": None} if kind == "svg" else None)
+    write_atomically(target, content.getvalue())
     return target
 
 

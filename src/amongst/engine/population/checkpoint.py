@@ -17,7 +17,7 @@ from amongst.engine.digest import digest_of, mark_of_model
 from amongst.engine.population.cohort import Cohort
 from amongst.engine.population.member import Member
 from amongst.engine.watch import Watch
-from amongst.errors import FileFormatError
+from amongst.errors import FileFormatError, StoreError
 from amongst.methods.base import described
 
 __all__ = [
@@ -67,10 +67,17 @@ def save_checkpoint(path: Path, cohort: Cohort, epoch: int, history: dict[str, T
     """Write the state after `epoch` epochs, to a temporary file that then takes the name."""
     state = cohort.state() | {f"history.{name}": value for name, value in history.items()}
     tensors = {name: value.detach().cpu().contiguous() for name, value in state.items()}
-    path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(f".{os.getpid()}.tmp")
-    save_file(tensors, partial, metadata={"epoch": str(epoch)})
-    os.replace(partial, path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        save_file(tensors, partial, metadata={"epoch": str(epoch)})
+        os.replace(partial, path)
+    except (SafetensorError, OSError) as error:
+        partial.unlink(missing_ok=True)
+        raise StoreError(
+            f"the checkpoint {os.fspath(path)!r} of a population under way cannot be written ({error}). "
+            "Free some space, and run the same command again."
+        ) from error
 
 
 def load_checkpoint(path: Path, cohort: Cohort, history: dict[str, Tensor]) -> int:
