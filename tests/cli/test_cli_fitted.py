@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from amongst import load
 from amongst.candidates import uniform
 from amongst.cli import main
 
@@ -104,3 +105,40 @@ def test_labels_are_printed_where_the_terminal_knows_ascii_only(tmp_path: Path) 
         check=True,
     )
     assert "p(K\u00e4uzchen)" in done.stdout.decode()
+
+
+@pytest.mark.parametrize("option", [("--beta", "3"), ("--psi", "sigmoid")])
+def test_an_option_that_the_method_does_not_have_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], option: tuple[str, str]
+) -> None:
+    FEATURES.assign(s=SETS.to_strings()).to_csv(tmp_path / "all.csv", index=False)
+    arguments = ["fit", tmp_path / "all.csv", "--out", tmp_path / "model", "--method", "rc"]
+    with pytest.raises(SystemExit):
+        main([*map(str, arguments), *option, *QUICK])
+    assert f"--method rc has no {option[0]}; leave it out." in capsys.readouterr().err
+
+
+def test_every_method_with_a_binary_loss_takes_the_one_asked_for(tmp_path: Path) -> None:
+    FEATURES.assign(s=SETS.to_strings()).to_csv(tmp_path / "all.csv", index=False)
+    for method, own in (("average", "cross_entropy"), ("clpl", "squared_hinge")):
+        for option, psi in ((["--psi", "sigmoid"], "sigmoid"), ([], own)):
+            arguments = ["--method", method, *option, "--out", tmp_path / "model", *QUICK]
+            run("fit", tmp_path / "all.csv", *arguments)
+            assert load(tmp_path / "model").get_params()["psi"] == psi
+
+
+def test_a_found_model_is_written_before_anything_is_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behind ``| head`` the pipe may close first."""
+
+    def closed(*_: object) -> None:
+        raise BrokenPipeError
+
+    FEATURES.assign(s=SETS.to_strings()).to_csv(tmp_path / "all.csv", index=False)
+    monkeypatch.setattr("amongst.cli.search._show", closed)
+    arguments = ["search", tmp_path / "all.csv", "--out", tmp_path / "model", "--table"]
+    with pytest.raises(SystemExit):
+        main([*map(str, arguments), str(tmp_path / "t.csv"), *QUICK])
+    assert load(tmp_path / "model").n_features_in_ == 3
+    assert len(pd.read_csv(tmp_path / "t.csv")) == 50

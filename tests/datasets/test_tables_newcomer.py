@@ -237,3 +237,11 @@ def test_a_feature_is_named_once(tmp_path: Path) -> None:
     path = write(tmp_path, "f,s\n1,a|b\n2,b\n")
     with pytest.raises(InputError, match="features names 'f' more than once"):
         read_table(path, candidates="s", features=["f", "f"])
+
+
+def test_times_are_not_called_numbers(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"f": [1.0, 2.0], "when": pd.to_datetime(["2024-05-01"] * 2), "s": "a|b"})
+    frame.to_parquet(tmp_path / "own.parquet")
+    with pytest.raises(InputError, match="'when' holds Timestamp") as caught:
+        read_table(tmp_path / "own.parquet", candidates="s")
+    assert "mixed types" not in str(caught.value)

@@ -30,6 +30,7 @@ from amongst.cli.tables import (
     Separator,
     check_device,
     estimator_of,
+    own_params,
 )
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def search(
     ] = CriterionName.risk,
     validation: Annotated[float, typer.Option(help="Share of the rows held out.")] = 0.1,
     method: MethodOption = MethodName.lw,
-    psi: Psi = "cross_entropy",
+    psi: Psi = None,
     model: Network = "mlp",
     epochs: Epochs = 100,
     batch_size: BatchSize = None,
@@ -92,7 +93,7 @@ def search(
     read = columns.read(file)
     params: dict[str, Any] = {"model": model, "epochs": epochs}
     params["batch_size"] = "auto" if batch_size is None else batch_size
-    params |= {"device": device} | ({"psi": psi} if method is MethodName.lw else {})
+    params |= {"device": device} | own_params(method, psi=psi)
     shared = {
         "criterion": criterion.value,
         "validation": validation,
@@ -104,11 +105,14 @@ def search(
     by_trials = TRIALS if trials is None and study is not None else trials
     with interruptible(study):
         result = _run(estimator_of(method)(**params), read, file, by_trials, asked, shared)
-    _show(result)
     if table is not None:
-        _write_table(result, table)
+        write_table(result.ranked(), table)
     if out is not None and result.model is not None:
         result.model.save(out, metadata=columns.told(file))
+    _show(result)
+    if table is not None:
+        console.print(f"{len(result.table)} points written to {table}", highlight=False)
+    if out is not None and result.model is not None:
         console.print(f"model written to {out}", highlight=False)
 
 
@@ -160,8 +164,3 @@ def _show(result: SearchResult) -> None:
 
 def _text(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def _write_table(result: SearchResult, path: Path) -> None:
-    write_table(result.ranked(), path)
-    console.print(f"{len(result.table)} points written to {path}", highlight=False)

@@ -64,7 +64,10 @@ Ignore = Annotated[list[str] | None, typer.Option(help="Column that is no featur
 Index = Annotated[str | None, typer.Option(help="Column that names the rows.")]
 Separator = Annotated[str, typer.Option(help="Between the labels of a cell.")]
 MethodOption = Annotated[MethodName, typer.Option(help="What to train with.")]
-Psi = Annotated[str, typer.Option(help="LW's binary loss, e.g. sigmoid.")]
+Psi = Annotated[
+    str | None,
+    typer.Option(help="Binary loss of lw, average and clpl, e.g. sigmoid; their own unless told."),
+]
 Network = Annotated[str, typer.Option(help="mlp or linear.")]
 Epochs = Annotated[int, typer.Option(help="Passes over the rows.")]
 BatchSize = Annotated[
@@ -107,10 +110,11 @@ def fit(
     index: Index = None,
     separator: Separator = "|",
     method: MethodOption = MethodName.lw,
-    psi: Psi = "cross_entropy",
+    psi: Psi = None,
     beta: Annotated[
-        str, typer.Option(help="LW's leverage on non-candidates: a number, or auto.")
-    ] = "auto",
+        str | None,
+        typer.Option(help="LW's leverage on non-candidates: a number, or auto, the default."),
+    ] = None,
     model: Network = "mlp",
     epochs: Epochs = 100,
     batch_size: BatchSize = None,
@@ -130,12 +134,13 @@ def fit(
     """Train a classifier on a file and write it to --out."""
     check_target("--out", out, (file, checkpoint))
     check_device(device)
+    own = own_params(method, psi=psi, beta=None if beta is None else _leverage(beta))
     file = as_file(file)
     others = {"truth": truth, "features": features, "ignore": ignore, "index": index}
     columns = Columns.of(file, candidates, separator, **others)
     table = columns.read(file)
     sets = sets_of(table, file)
-    params: dict[str, Any] = {
+    params: dict[str, Any] = own | {
         "model": model,
         "epochs": epochs,
         "batch_size": "auto" if batch_size is None else batch_size,
@@ -146,8 +151,6 @@ def fit(
         "checkpoint": None if checkpoint is None else str(checkpoint),
         "verbose": not quiet,
     }
-    if method is MethodName.lw:
-        params |= {"psi": psi, "beta": _leverage(beta)}
     with interruptible(checkpoint):
         estimator = estimator_of(method)(**params).fit(frame_of(table), sets)
     estimator.save(out, metadata=columns.told(file))
@@ -205,6 +208,18 @@ def estimator_of(method: MethodName) -> Any:
         for estimator in ESTIMATORS.values()
         if issubclass(estimator, NeuralClassifier) and estimator.method.name == method
     )
+
+
+def own_params(method: MethodName, **given: Any) -> dict[str, Any]:
+    """What was asked for of the method's own parameters; an error where it has none of the name."""
+    from amongst.errors import InputError
+
+    asked = {name: value for name, value in given.items() if value is not None}
+    known = estimator_of(method)().get_params()
+    for name in asked:
+        if name not in known:
+            raise InputError(f"--method {method.value} has no --{name}; leave it out.")
+    return asked
 
 
 def _leverage(text: str) -> float | str:

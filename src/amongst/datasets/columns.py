@@ -109,7 +109,7 @@ def numeric(path: Path, frame: pd.DataFrame, labelled: bool = True) -> npt.NDArr
 
 def _not_numbers(path: Path, frame: pd.DataFrame, bad: list[str]) -> str:
     shown = ", ".join(map(repr, bad[:5])) + (f", … ({len(bad)} in all)" if len(bad) > 5 else "")
-    numbers = pd.to_numeric(frame[bad[0]], errors="coerce")
+    numbers = pd.to_numeric(frame[bad[0]].astype(object).map(str), errors="coerce")
     odd = np.flatnonzero(numbers.isna() & frame[bad[0]].notna())
     row = int(odd[0]) if len(odd) else 0
     value = frame[bad[0]].iloc[row]
