@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import tempfile
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from amongst.bench import Record, Store, Trial, read_records
+import amongst
+from amongst.bench import Record, Store, Trial, read_records, store_opening
 from amongst.bench import store as store_module
 from amongst.errors import DataNotFoundError, FileFormatError, InputError, StoreError
 
@@ -153,6 +156,17 @@ def test_an_older_file_is_migrated_with_its_records(tmp_path: Path) -> None:
         assert store.claim([one(1).key]) == [one(1).key]
 
 
+def test_a_newer_file_without_newer_records_names_no_release_that_is_here(tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    with Store(path) as store:
+        store.add(replace(one(), versions={"amongst": amongst.__version__}))
+    newer = sqlite3.connect(path)
+    newer.execute("PRAGMA user_version = 99")
+    newer.close()
+    with pytest.raises(FileFormatError, match="a newer release: pip install --upgrade amongst"):
+        Store(path, readonly=True)
+
+
 def test_a_newer_file_is_refused_with_the_version_to_install(tmp_path: Path) -> None:
     path = tmp_path / "s.sqlite"
     with Store(path) as store:
@@ -207,6 +221,40 @@ def test_a_full_disk_is_named_and_nothing_is_lost(tmp_path: Path) -> None:
         assert store.records() == [one()]
         store._connection.execute("PRAGMA max_page_count = 1000000")
         assert store.add(big)
+
+
+def test_a_store_that_is_locked_is_not_read_behind_its_writer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not in SQLite's write-ahead mode, in which readers need not wait."""
+    monkeypatch.setattr(store_opening, "BUSY_SECONDS", 0.05)
+    path = tmp_path / "s.sqlite"
+    with Store(path) as store:
+        store.add(one())
+    writer = sqlite3.connect(path, isolation_level=None)
+    writer.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(StoreError, match=r"another process has kept it locked.*run the same"):
+        Store(path, readonly=True)
+    writer.execute("ROLLBACK")
+    writer.close()
+    assert len(read_records(path)) == 1
+
+
+def test_records_that_cannot_be_reached_are_not_left_out() -> None:
+    """A store copied in the middle of a run, into a folder where nothing can be written."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with Store(folder / "run.sqlite") as store:
+            store.add(one())
+            for ending in ("", "-wal"):
+                shutil.copy(folder / f"run.sqlite{ending}", folder / f"old.sqlite{ending}")
+        (folder / "old.sqlite").chmod(0o644)
+        folder.chmod(0o555)
+        read = _as_nobody(folder)[-1]
+        folder.chmod(0o755)
+        assert len(read_records(folder / "old.sqlite")) == 1
+    assert read.startswith("StoreError: cannot read all of")
+    assert "old.sqlite-wal beside it" in read
 
 
 def test_a_read_only_folder_is_named() -> None:

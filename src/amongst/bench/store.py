@@ -21,6 +21,7 @@ from typing import Any
 from amongst.bench.record import Record, Trial, canonical_json, now
 from amongst.bench.rows import COLUMNS, from_row, to_row
 from amongst.bench.store_errors import damaged, damaged_record, explain, too_new
+from amongst.bench.store_opening import connect, file_identity
 from amongst.checks import check_choice
 from amongst.errors import FileFormatError, InputError, StoreError
 
@@ -80,12 +81,12 @@ class Store:
         self.readonly = readonly
         self.runner = f"{socket.gethostname()}:{os.getpid()}:{time.time_ns()}"
         with self._errors("open"):
-            self._connection = _connect(self.path, readonly)
+            self._connection = connect(self.path, readonly)
         try:
             with self._errors("open"):
                 self._check()
                 self._prepare()
-            self._identity = _identity(self.path)
+            self._identity = file_identity(self.path)
         except BaseException:
             self._connection.close()
             raise
@@ -93,7 +94,7 @@ class Store:
     @property
     def is_here(self) -> bool:
         """Whether the path still leads to the file that was opened."""
-        return _identity(self.path) == self._identity
+        return file_identity(self.path) == self._identity
 
     def __enter__(self) -> Store:
         return self
@@ -328,41 +329,6 @@ class Store:
             yield
         except sqlite3.DatabaseError as error:
             raise explain(error, self.path, verb) from error
-
-
-def _connect(path: Path, readonly: bool) -> sqlite3.Connection:
-    if readonly:
-        if not path.is_file():
-            raise StoreError(f"there is no result store at {path}; a run with --store makes one.")
-        return _connect_readonly(path)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreError(f"the folder of {path} cannot be made: {error.strerror}.") from error
-    return sqlite3.connect(path, timeout=60, isolation_level=None)
-
-
-def _connect_readonly(path: Path) -> sqlite3.Connection:
-    """Open without writing; a folder that cannot be written needs SQLite's immutable mode."""
-    uri = path.resolve().as_uri()
-    connection = sqlite3.connect(f"{uri}?mode=ro", uri=True, timeout=60, isolation_level=None)
-    try:
-        connection.execute("SELECT count(*) FROM sqlite_master")
-    except sqlite3.OperationalError:
-        connection.close()
-        return sqlite3.connect(f"{uri}?immutable=1", uri=True, isolation_level=None)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
 
 
 def _pragma(connection: sqlite3.Connection, name: str) -> int:

@@ -6,6 +6,7 @@ import json
 import sqlite3
 from pathlib import Path
 
+import amongst
 from amongst.errors import FileFormatError, StoreError
 
 __all__ = ["damaged", "damaged_record", "explain", "too_new"]
@@ -59,6 +60,7 @@ def too_new(connection: sqlite3.Connection, path: Path, version: int, known: int
         made_by = json.loads(row[0]).get("amongst", "") if row else ""
     except (sqlite3.DatabaseError, ValueError):
         made_by = ""
+    made_by = "" if made_by == amongst.__version__ else made_by  # it was opened, not added to
     install = f"'amongst>={made_by}'" if made_by else "--upgrade amongst"
     return (
         f"{path} has store version {version}; this amongst reads up to {known}. It was "
