@@ -76,16 +76,7 @@ def find_cifar(entry: Entry) -> Found | None:
 def read_cifar_dataset(entry: Entry, check: bool = True) -> Dataset:
     """CIFAR-10 as a dataset: images (60000, 3, 32, 32) of bytes, training rows first."""
     features, labels = read_cifar(entry, check)
-    return Dataset(
-        name=entry.name,
-        features=features,
-        labels=labels.astype(np.int64),
-        candidates=None,
-        n_train=entry.n_train,
-        class_names=entry.names_of_classes,
-        scaling=entry.scaling,
-        top=entry.top,
-    )
+    return Dataset.of(entry, features, labels)
 
 
 def read_cifar(entry: Entry, check: bool = True, use_copy: bool = True) -> tuple[Bytes, Bytes]:

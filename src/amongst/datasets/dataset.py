@@ -6,12 +6,13 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from amongst.candidates import CandidateSets
+from amongst.datasets.entries import Entry
 from amongst.datasets.scaling import Scaling, ScalingKind, fit_scaling
 from amongst.errors import InputError
 
@@ -82,6 +83,22 @@ class Dataset:
     class_names: tuple[str, ...]
     scaling: ScalingKind
     top: float = 255.0
+
+    @classmethod
+    def of(
+        cls, entry: Entry, features: Array, labels: Array, candidates: CandidateSets | None = None
+    ) -> Self:
+        """What was read, with what the catalogue says of it."""
+        return cls(
+            name=entry.name,
+            features=features,
+            labels=labels.astype(np.int64),
+            candidates=candidates,
+            n_train=entry.n_train if entry.n_test else None,
+            class_names=entry.names_of_classes,
+            scaling=entry.scaling,
+            top=entry.top,
+        )
 
     def __len__(self) -> int:
         return len(self.features)

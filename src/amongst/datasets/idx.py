@@ -76,16 +76,7 @@ def read_idx_dataset(entry: Entry, check: bool = True) -> Dataset:
         for offset, target in ((0, features[span]), (1, labels[span])):
             place = 2 * part + offset
             read_idx(paths[place], out=target, shape=target.shape, sha256=hashes[place])
-    return Dataset(
-        name=entry.name,
-        features=features,
-        labels=labels.astype(np.int64),
-        candidates=None,
-        n_train=entry.n_train,
-        class_names=entry.names_of_classes,
-        scaling=entry.scaling,
-        top=entry.top,
-    )
+    return Dataset.of(entry, features, labels)
 
 
 class _Stream:

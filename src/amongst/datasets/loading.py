@@ -104,16 +104,7 @@ def _read_digits(entry: Entry, check: bool) -> Dataset:
     from sklearn.datasets import load_digits
 
     stored = load_digits()
-    return Dataset(
-        name=entry.name,
-        features=stored.images.astype(np.uint8),
-        labels=stored.target.astype(np.int64),
-        candidates=None,
-        n_train=None,
-        class_names=entry.names_of_classes,
-        scaling=entry.scaling,
-        top=entry.top,
-    )
+    return Dataset.of(entry, stored.images.astype(np.uint8), stored.target)
 
 
 READERS: dict[str, Callable[[Entry, bool], Dataset]] = {

@@ -33,7 +33,7 @@ def read_mat_dataset(entry: Entry, check: bool = True) -> Dataset:
         raise FileFormatError(f"{path} has no true labels.")
     if contents.candidates is not None:
         _check_inside(path, contents.candidates, contents.labels)
-    return _dataset(entry, contents.features, contents.labels, contents.candidates)
+    return Dataset.of(entry, contents.features, contents.labels, contents.candidates)
 
 
 def read_arff_dataset(entry: Entry, check: bool = True) -> Dataset:
@@ -47,7 +47,7 @@ def read_arff_dataset(entry: Entry, check: bool = True) -> Dataset:
     features = np.stack([rows[name].astype(np.float64) for name in names[:-1]], axis=1)
     order = {value: code for code, value in enumerate(meta[names[-1]][1])}
     labels = np.array([order[value.decode()] for value in rows[names[-1]]])
-    return _dataset(entry, features, labels)
+    return Dataset.of(entry, features, labels)
 
 
 def read_csv_dataset(entry: Entry, check: bool = True) -> Dataset:
@@ -57,7 +57,7 @@ def read_csv_dataset(entry: Entry, check: bool = True) -> Dataset:
         table = np.loadtxt(path, delimiter=",", dtype=np.float64, ndmin=2)
     except ValueError as error:
         raise FileFormatError(f"{path} cannot be read as a table of numbers: {error}") from error
-    return _dataset(entry, table[:, :-1], np.unique(table[:, -1], return_inverse=True)[1])
+    return Dataset.of(entry, table[:, :-1], np.unique(table[:, -1], return_inverse=True)[1])
 
 
 def read_h5_dataset(entry: Entry, check: bool = True) -> Dataset:
@@ -72,7 +72,7 @@ def read_h5_dataset(entry: Entry, check: bool = True) -> Dataset:
     except (OSError, KeyError) as error:
         raise FileFormatError(f"{path} cannot be read as HDF5: {error}.") from error
     features, labels = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    return _dataset(entry, features, labels)
+    return Dataset.of(entry, features, labels)
 
 
 def _checked_file(entry: Entry, check: bool) -> Path:
@@ -88,18 +88,3 @@ def _check_inside(path: Path, sets: CandidateSets, labels: Array) -> None:
         check_inside(sets, labels, "error", str(path))
     except InputError as error:
         raise FileFormatError(str(error).partition(" Correct the rows")[0]) from error
-
-
-def _dataset(
-    entry: Entry, features: Array, labels: Array, sets: CandidateSets | None = None
-) -> Dataset:
-    return Dataset(
-        name=entry.name,
-        features=features,
-        labels=labels.astype(np.int64),
-        candidates=sets,
-        n_train=entry.n_train if entry.n_test else None,
-        class_names=entry.names_of_classes,
-        scaling=entry.scaling,
-        top=entry.top,
-    )
