@@ -212,3 +212,14 @@ def test_the_oracle_is_marked_and_nothing_to_choose_is_refused() -> None:
     assert choose(pair, "accuracy_val").oracle
     with pytest.raises(InputError, match="empty"):
         choose([], "c")
+
+
+@pytest.mark.parametrize(("condition", "rate"), [("q=0.6", "q=0.5"), ("q=0.45", "q=0.5")])
+def test_the_nearest_published_setting_is_the_nearest(condition: str, rate: str) -> None:
+    """A rate between those of the paper's tables had the setting of q=0.1."""
+    point = published_point("mnist", condition, "lw-sigmoid", "mlp")
+    assert point is not None
+    assert point.note == f"nearest published setting: MNIST, {rate}"
+    exact = published_point("mnist", rate, "lw-sigmoid", "mlp")
+    assert exact is not None
+    assert point.values == exact.values

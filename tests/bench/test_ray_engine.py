@@ -15,6 +15,7 @@ from amongst.bench.plans import Request, make_plan
 from amongst.bench.record import Record
 from amongst.bench.runner import bind_plan, run_plan
 from amongst.bench.store import Store
+from amongst.errors import InputError
 
 pytest.importorskip("ray", reason="needs the extra: pip install 'amongst[ray]'")
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")
@@ -64,3 +65,14 @@ def test_a_killed_worker_costs_nothing_but_time(tmp_path: Path) -> None:
         for record in store.records():
             assert found[record.key].metrics == record.metrics
             assert found[record.key].curves == record.curves
+
+
+def test_an_error_of_ours_in_a_task_is_one_line(tmp_path: Path) -> None:
+    """Not Ray's traceback, squeezed into one."""
+    trial = make_plan(REQUEST).trials[0].with_data("0" * 64)
+    executor = make_executor(Options(engine="ray", workers=1, device="cpu"))
+    try:
+        with pytest.raises(InputError, match=r"^the data of 'digits' on this machine differ"):
+            list(executor.map([trial]))
+    finally:
+        executor.close()

@@ -12,7 +12,7 @@ from amongst.bench.execute_population import MEMBERS, group_trials, run_together
 from amongst.bench.record import Record, Trial
 from amongst.bench.sources import Files
 from amongst.bench.trial import run_trial
-from amongst.errors import InputError
+from amongst.errors import AmongstError, InputError
 from amongst.optional import optional_import
 
 __all__ = ["RayExecutor"]
@@ -54,7 +54,7 @@ class RayExecutor:
             while waiting:
                 done, waiting = self.ray.wait(waiting, num_returns=1)
                 for reference in done:
-                    yield from self.ray.get(reference)
+                    yield from self._records(reference)
         finally:
             for reference in waiting:
                 self.ray.cancel(reference, force=True)
@@ -63,6 +63,16 @@ class RayExecutor:
         """Leave the cluster; a Ray that was started here ends."""
         if self._owns:
             self.ray.shutdown()
+
+    def _records(self, reference: Any) -> list[Record]:
+        """Of a task; an error of ours is raised as it was there, without Ray's traceback in it."""
+        try:
+            found: list[Record] = self.ray.get(reference)
+        except self.ray.exceptions.RayTaskError as error:
+            if isinstance(error.cause, AmongstError):
+                raise error.cause from error
+            raise
+        return found
 
     @property
     def _on_gpu(self) -> bool:
