@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from amongst import as_candidates
+from amongst.candidates import uniform
 from amongst.errors import AmongstWarning
 
 MASK = pd.DataFrame({"b": [1, 0], "a": [0, 1], "c": [1, 1]})
@@ -101,3 +102,23 @@ def test_labels_that_look_the_same_are_said(twins: str) -> None:
         warnings.simplefilter("error")
         as_candidates([twins, "x"], classes=[*twins.split("|"), "x"])
         as_candidates(["e|E", "e|\u00e9"])
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_rows_are_taken_by_any_index_of_rows(sparse: bool) -> None:
+    sets = as_candidates(["a|b", "b", "c"])
+    sets = as_candidates(sets.to_sparse(), classes=["a", "b", "c"]) if sparse else sets
+    assert sets[pd.Series([True, False, True])].to_lists() == [["a", "b"], ["c"]]
+    with pytest.raises(ValueError, match="index by rows alone"):
+        sets[0, 1]
+
+
+def test_labels_are_compared_as_they_are() -> None:
+    """NumPy would make text of all where one is."""
+    sets = as_candidates([[1, 2], [2], [3]])
+    assert sets.contains([1, "2", 3]).tolist() == [True, False, True]
+    assert sets.contains(np.ma.array([1, 2, 3], mask=[1, 0, 0])).tolist() == [False, True, True]
+    with pytest.raises(ValueError, match="one label for each row"):
+        sets.contains([[1], [2], [3]])
+    with pytest.raises(ValueError, match=r"y\[1\] is an empty"):
+        uniform(np.ma.array([1, 2], mask=[0, 1]), 0.5)

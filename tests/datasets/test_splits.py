@@ -93,3 +93,9 @@ def test_bad_arguments() -> None:
         hold_out(as_candidates([0]), 0.5)
     with pytest.raises(InputError, match="one label for each row"):
         stratified_folds(np.eye(3), 2)
+
+
+@pytest.mark.parametrize("labels", [[1, "a", None, 2], [["a", "b"], ["b"]]])
+def test_labels_that_are_not_one_a_row_are_refused(labels: list[object]) -> None:
+    with pytest.raises(InputError, match=r"one label of one type for each row.*as_candidates"):
+        stratified_folds(labels, k=2)

@@ -262,3 +262,8 @@ def test_a_refit_that_fails_leaves_the_search_as_it_was() -> None:
         search.fit(X, SETS)
     assert search.result_ is result
     assert search.best_estimator_ is model
+
+
+def test_true_labels_of_another_type_are_no_zero() -> None:
+    with pytest.raises(InputError, match=r"'0' \(string\), but the classes are such as 0"):
+        oracle_search(quick(), X, SETS, TRUTH.astype(str), GRID)

@@ -100,6 +100,9 @@ class CandidateSets:
         return np.asarray(self.members.sum(axis=1, dtype=np.int64)).ravel()
 
     def __getitem__(self, rows: Any) -> CandidateSets:
+        if isinstance(rows, tuple):
+            raise InputError(f"sets[{rows!r}]: index by rows alone; sets.mask[…] takes both.")
+        rows = np.asarray(rows) if isinstance(rows, pd.Series) else rows
         if isinstance(rows, int | np.integer):
             rows = [rows]
         if sp.issparse(self.members) and isinstance(rows, slice):
@@ -150,7 +153,10 @@ class CandidateSets:
         array([ 1, -1])
         """
         column = {label: code for code, label in enumerate(self.classes.tolist())}
-        found = [column.get(label, -1) for label in plain_labels(labels)]
+        try:
+            found = [column.get(label, -1) for label in plain_labels(labels)]
+        except TypeError as error:
+            raise InputError("labels must hold one label for each row, not several.") from error
         if len(found) != len(self):
             raise InputError(f"labels has {len(found)} entries, but there are {len(self)} rows.")
         return np.array(found, dtype=np.int64)

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from amongst.candidates.container import CandidateSets, Mask
 from amongst.candidates.convert import as_candidates
+from amongst.candidates.labels import unmasked
 from amongst.checks import check_integer, check_number
 from amongst.errors import InputError
 from amongst.rng import Seed, as_seed
@@ -235,7 +236,7 @@ def _redraw_full(
 def _true_codes(
     y: npt.ArrayLike, classes: Classes
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
-    values = np.asarray(y)
+    values = np.asarray(unmasked(y))
     if classes is None and values.ndim == 1 and values.dtype.kind in "iu":
         known, codes = np.unique(values, return_inverse=True)
         return codes, known

@@ -51,7 +51,9 @@ def plain_labels(labels: npt.ArrayLike) -> list[Any]:
     >>> plain_labels(np.array(["2024-05-01"], dtype="datetime64[ns]"))
     [datetime.datetime(2024, 5, 1, 0, 0)]
     """
-    array = np.asarray(labels)
+    if isinstance(labels, list | tuple):
+        return [plain(label) for label in labels]
+    array = np.asarray(unmasked(labels))
     if array.dtype == object:
         return [plain(label) for label in array.tolist()]
     found: list[Any] = microseconds(array).tolist()

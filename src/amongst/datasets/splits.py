@@ -110,10 +110,16 @@ def validation_split(part: Part, share: float = 0.1, seed: Seed = 0) -> tuple[Pa
 def _strata(labels: npt.ArrayLike | CandidateSets) -> Rows:
     if isinstance(labels, CandidateSets):
         return _rarest(labels)
-    values = np.asarray(labels)
+    try:
+        values = np.asarray(labels)
+        codes: Rows = np.unique(values, return_inverse=True)[1].astype(np.int64)
+    except (ValueError, TypeError) as error:
+        raise InputError(
+            "labels must hold one label of one type for each row; for candidate labels pass "
+            "as_candidates(y)."
+        ) from error
     if values.ndim != 1 or not len(values):
         raise InputError(f"labels has shape {values.shape}; give one label for each row.")
-    codes: Rows = np.unique(values, return_inverse=True)[1].astype(np.int64)
     return codes
 
 

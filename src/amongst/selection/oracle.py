@@ -11,7 +11,9 @@ import torch
 from torch import Tensor
 
 from amongst.candidates import CandidateSets
+from amongst.candidates.labels import class_array, plain_labels
 from amongst.errors import InputError
+from amongst.estimators.labels import check_same_kind
 from amongst.estimators.pipelines import Estimator, classifier_of
 from amongst.metrics import accuracy
 from amongst.rng import Seed
@@ -85,6 +87,7 @@ class _OracleSearch(Search):
                 f"labels has shape {self.labels.shape}; give one true label for each of the "
                 f"{len(sets)} rows."
             )
+        check_same_kind(class_array(plain_labels(self.labels)), sets.classes)
         codes = torch.from_numpy(sets.encode(self.labels)[held])
         return super()._measures(sets, held) | {"oracle": partial(_true_accuracy, codes)}
 
