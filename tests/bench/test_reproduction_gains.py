@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from amongst.bench import Record
 from amongst.bench.evidence import Evidence
 from amongst.bench.plans import Plan, Request, make_plan
+from amongst.bench.reproduction import reproduction_html
 from amongst.bench.reproduction.below import why
 from amongst.bench.reproduction.findings import findings
 from amongst.bench.reproduction.found import Reproduction
@@ -85,3 +87,10 @@ def test_a_cell_that_another_run_reaches_is_below_and_says_so(both: Reproduction
     assert "within with" not in why(lw)
     assert "1 of those below reach the paper in another run of ours" in findings(both)[0]
     assert replace(cc, other=None).verdict == BELOW
+
+
+def test_the_html_page_begins_with_the_findings_of_the_text(both: Reproduction) -> None:
+    page = html.unescape(reproduction_html(both))
+    told = [text.replace("`", "") for text in findings(both)]
+    assert all(f"<li>{text}</li>" in page for text in told if "](" not in text)
+    assert page.index(told[0]) < page.index("<strong>Table 1: accuracy on benchmark datasets")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,11 +14,13 @@ from amongst.bench.layout import short_labels
 from amongst.bench.page import assemble
 from amongst.bench.paper import dataset_title
 from amongst.bench.payload import payload
+from amongst.bench.reproduction.findings import findings
 from amongst.bench.reproduction.found import FIGURES, Reproduction, run_title
 from amongst.bench.reproduction.gaps import find_gaps
 from amongst.bench.reproduction.page import picture, reproduction_markdown
+from amongst.bench.reproduction.text import plain
 from amongst.bench.runs import Run
-from amongst.bench.summary import overview
+from amongst.bench.summary import Overview, overview
 from amongst.bench.tables import Entry, Table
 from amongst.bench.wording import counted
 from amongst.errors import InputError
@@ -89,12 +91,19 @@ def reproduction_html(found: Reproduction) -> str:
         "The paper, run again",
         f"{len(records):,} trials in {found.folder}, of which the {len(listed):,} behind these "
         f"tables are listed here; the last of {max(record.created for record in records)[:10]}. "
-        f"Findings, and why cells are missing or below the paper: {PAGE}.md beside this page.",
-        overview(records, tables),
+        f"Why cells are missing or below the paper: {PAGE}.md beside this page.",
+        _overview(found, tables),
         tables,
         payload(listed, tables),
         f"Made by amongst {amongst.__version__}.",
     )
+
+
+def _overview(found: Reproduction, tables: Sequence[Table]) -> Overview:
+    """The findings of the page, then those of each run."""
+    told = overview(found.evidence.records, tables)
+    first = [("", plain(text)) for text in findings(found)]
+    return replace(told, findings=(*first, *told.findings))
 
 
 def _titled(run: Run, found: Reproduction) -> Table:

@@ -22,10 +22,12 @@ __all__ = [
     "margin_text",
     "paragraph",
     "pipe_table",
+    "plain",
     "sheet_table",
 ]
 
 _CODE, _HOLD = re.compile(r"`[^`]+`"), "\ue000"
+_LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 _LIST = re.compile(r" (?=(?:\d+[.)]|[-+*#>]+)(?: |$))")
 ROOMY, NARROW = 3, 5
 """Columns that have room for a line of a cell, and for a figure, on a page of GitHub."""
@@ -86,6 +88,15 @@ def listed(names: Iterable[str]) -> str:
     """
     found = list(names)
     return found[0] if len(found) == 1 else ", ".join(found[:-1]) + " and " + found[-1]
+
+
+def plain(text: str) -> str:
+    """Without the marks of Markdown: a link is its words, code its letters.
+
+    >>> plain("[a study](defaults.md#few-rows) with `--search equal`")
+    'a study with --search equal'
+    """
+    return _LINK.sub(r"\1", text).replace("`", "")
 
 
 def figure_text(entry: Entry) -> str:
