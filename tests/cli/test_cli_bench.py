@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 from amongst.bench import Record, Store, Trial, read_records
 from amongst.bench.commands import reproduce_command
 from amongst.bench.export import read_requests
+from amongst.bench.paper import method_title
 from amongst.bench.payload import payload
 from amongst.bench.plans import Request, make_plan
 from amongst.bench.render import to_markdown
@@ -172,12 +173,13 @@ def test_what_a_method_refuses_is_told_with_its_reason_and_the_rest_goes_on(
     assert "2 failed" in said
     reasons = {r.error for r in read_records(store) if r.failed}
     assert {r.trial.method for r in read_records(store) if r.failed} == {"plecoc"}
-    assert any(f"PLECOC, digits, q=0.95: {reason}" in said for reason in reasons)
+    shown = f"{method_title('plecoc')}, digits, q=0.95"
+    assert any(f"{shown}: {reason}" in said for reason in reasons)
     assert "no result yet" not in said
     (table,) = read_report(store).tables
     assert [entry.n for entry in table.entries.values()] == [0, 2]
     assert "Give more rows, or smaller candidate sets." in to_markdown(table)
-    assert re.search("settings failed accuracy.* PLECOC 2 1 2 –", run("results", store))
+    assert re.search("settings failed accuracy.* 2 1 2 –", run("results", store))
 
 
 def test_compare_on_a_dataset_of_the_catalogue(tmp_path: Path) -> None:
