@@ -109,8 +109,10 @@ def test_rows_are_taken_by_any_index_of_rows(sparse: bool) -> None:
     sets = as_candidates(["a|b", "b", "c"])
     sets = as_candidates(sets.to_sparse(), classes=["a", "b", "c"]) if sparse else sets
     assert sets[pd.Series([True, False, True])].to_lists() == [["a", "b"], ["c"]]
-    with pytest.raises(ValueError, match="index by rows alone"):
-        sets[0, 1]
+    assert sets[np.array([2]), ...].to_lists() == [["c"]]
+    for columns in (1, slice(2)):
+        with pytest.raises(ValueError, match="indexed by rows alone"):
+            sets[:, columns]
 
 
 def test_labels_are_compared_as_they_are() -> None:

@@ -100,14 +100,15 @@ class CandidateSets:
         return np.asarray(self.members.sum(axis=1, dtype=np.int64)).ravel()
 
     def __getitem__(self, rows: Any) -> CandidateSets:
-        if isinstance(rows, tuple):
-            raise InputError(f"sets[{rows!r}]: index by rows alone; sets.mask[…] takes both.")
         rows = np.asarray(rows) if isinstance(rows, pd.Series) else rows
         if isinstance(rows, int | np.integer):
             rows = [rows]
         if sp.issparse(self.members) and isinstance(rows, slice):
             rows = np.arange(len(self))[rows]
-        return CandidateSets(self.members[rows], self.classes)
+        members = self.members[rows]
+        if members.ndim != 2 or members.shape[1] != self.n_classes:
+            raise InputError("sets are indexed by rows alone; sets.mask[…] takes columns, too.")
+        return CandidateSets(members, self.classes)
 
     def __iter__(self) -> Iterator[frozenset[Hashable]]:
         return iter(self.to_sets())
