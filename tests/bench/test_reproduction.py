@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -519,6 +520,14 @@ def test_reasons_are_read_from_the_folder(small: Path, tmp_path: Path) -> None:
     (tmp_path / "reasons.json").write_text("{")
     with pytest.raises(FileFormatError, match=r"reasons\.json"):
         Reproduction.read(tmp_path)
+
+
+def test_a_folder_of_a_newer_release_names_the_remedy(small: Path, tmp_path: Path) -> None:
+    shutil.copytree(small, tmp_path / "newer")
+    manifest = json.loads((small / "manifest.json").read_text())
+    (tmp_path / "newer" / "manifest.json").write_text(json.dumps(manifest | {"format": 99}))
+    with pytest.raises(FileFormatError, match="newer was written by .*pip install --upgrade"):
+        read_evidence(tmp_path / "newer")
 
 
 def test_the_commands_of_gaps_are_understood(small: Path) -> None:

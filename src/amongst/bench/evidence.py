@@ -154,7 +154,9 @@ def read_evidence(folder: str | Path) -> Evidence:
     except (ValueError, KeyError, TypeError) as error:
         raise FileFormatError(f"{home / MANIFEST} is damaged ({error}).") from error
     if newest > FORMAT:
-        raise FileFormatError(f"{home} was written by a newer release of amongst; update it.")
+        raise FileFormatError(
+            f"{home} was written by a newer release of amongst: pip install --upgrade amongst"
+        )
     records = unpack_trials(read_table(home / TRIALS))
     records = unpack_curves(records, read_table(home / CURVES), KEPT)
     if _digest(records) != manifest["keys"]:
