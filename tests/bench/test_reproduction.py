@@ -526,7 +526,7 @@ def test_a_folder_of_a_newer_release_names_the_remedy(small: Path, tmp_path: Pat
     shutil.copytree(small, tmp_path / "newer")
     manifest = json.loads((small / "manifest.json").read_text())
     (tmp_path / "newer" / "manifest.json").write_text(json.dumps(manifest | {"format": 99}))
-    with pytest.raises(FileFormatError, match="newer was written by .*pip install --upgrade"):
+    with pytest.raises(FileFormatError, match=r"newer was written by .*pip install --upgrade"):
         read_evidence(tmp_path / "newer")
 
 
