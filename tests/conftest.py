@@ -1,8 +1,9 @@
-"""Shared by all tests: one thread a process, and where real data is."""
+"""Shared by all tests: one thread a process, Ctrl-C, and where real data is."""
 
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,10 @@ import torch
 from hypothesis import settings
 
 torch.set_num_threads(1)
+
+# A shell's job in the background, such as CI's, ignores Ctrl-C, and so would every process that a
+# test starts to interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("amongst", deadline=None)  # a busy machine is not a failure
 settings.load_profile("amongst")
