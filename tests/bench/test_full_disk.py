@@ -1,7 +1,8 @@
-"""What is written beside the store when the disk is full, or a cluster is not there."""
+"""A full disk, a worker that was killed, a cluster that is not there: one line each."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -9,11 +10,12 @@ from safetensors import SafetensorError
 
 from amongst.bench import Trial, figures
 from amongst.bench.execute import Options, make_executor
+from amongst.bench.execute_local import spread
 from amongst.bench.execute_population import run_group
 from amongst.bench.figures import Figure, Panel, Series, draw
 from amongst.bench.record import Scalar
 from amongst.engine.population import checkpoint
-from amongst.errors import InputError, StoreError
+from amongst.errors import AmongstError, InputError, StoreError
 
 FULL = "No space left on device"
 
@@ -61,3 +63,9 @@ def test_a_cluster_that_is_not_there_is_told_at_once(address: str) -> None:
     pytest.importorskip("ray", reason="needs the extra: pip install 'amongst[ray]'")
     with pytest.raises(InputError, match=f"ray_address='{address}' cannot be reached"):
         make_executor(Options(engine="ray", device="cpu", ray_address=address))
+
+
+def test_a_killed_worker_is_one_line() -> None:
+    """As the system does where memory is short."""
+    with pytest.raises(AmongstError, match=r"was killed.*run the same command again"):
+        list(spread(os._exit, [3, 3], workers=2))

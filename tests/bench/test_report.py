@@ -8,6 +8,7 @@ import json
 import re
 import shlex
 from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -402,3 +403,16 @@ def test_mistakes_are_said_before_anything_is_computed(
         done = CliRunner().invoke(app, [str(store), *options])
         assert isinstance(done.exception, InputError)
         assert words in str(done.exception)
+
+
+def test_tables_of_one_plan_are_told_apart_by_what_was_asked(synthetic: Maker) -> None:
+    """Seven comparisons of one file were seven tables of one title."""
+    few = Request("demo", methods=("rc", "cc"), seeds=2)
+    plans = [make_plan(r) for r in (few, replace(few, seeds=3), replace(few, search="grid"))]
+    records = {r.key: r for plan in plans for r in synthetic(plan, epochs=2)}
+    titles = [table.plan.title for table in build_report(records.values(), plans).tables]
+    lead = "Demo: scikit-learn's digits"
+    assert titles == [f"{lead} (seeds 2, search published)", f"{lead} (seeds 3, search published)",
+                      f"{lead} (seeds 2, search grid)"]  # fmt: skip
+    (alone,) = build_report(records.values(), plans[:1]).tables[:1]
+    assert alone.plan.title == lead

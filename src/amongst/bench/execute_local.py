@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from functools import partial
 from typing import TypeVar
@@ -18,6 +19,7 @@ from amongst.bench.execute import Notice
 from amongst.bench.record import Record, Trial
 from amongst.bench.sources import Files
 from amongst.bench.trial import run_trial
+from amongst.errors import AmongstError
 
 __all__ = ["LocalExecutor", "default_workers", "one_thread", "spread"]
 
@@ -107,7 +109,13 @@ def spread(work: Callable[[Job], Result], jobs: Sequence[Job], workers: int) -> 
         batch_size=1,
         pre_dispatch="2*n_jobs",
     )
-    yield from parallel(delayed(_work)(work, job, os.getpid()) for job in jobs)
+    try:
+        yield from parallel(delayed(_work)(work, job, os.getpid()) for job in jobs)
+    except BrokenProcessPool as error:
+        raise AmongstError(
+            "a worker process was killed, by hand or for want of memory. What was kept is intact: run "
+            "the same command again, with fewer workers if it happens again."
+        ) from error
 
 
 def _work(work: Callable[[Job], Result], job: Job, parent: int) -> Result:

@@ -72,6 +72,11 @@ class RayExecutor:
             if isinstance(error.cause, AmongstError):
                 raise error.cause from error
             raise
+        except self.ray.exceptions.RayError as error:
+            raise AmongstError(
+                f"Ray lost a task {RETRIES + 1} times ({type(error).__name__}), for want of memory "
+                "perhaps. What was kept is intact; the same command goes on."
+            ) from error
         return found
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import amongst
@@ -62,7 +62,7 @@ def build_report(
     known = [advance(version, kept) for version in versions]
     rest = unclaimed(kept, known)
     more = [found_plan(rest, "Other results" if plans else "Results")] if rest else []
-    laid_out = known + [version for plan in more for version in _versions(plan, kept)]
+    laid_out = _told_apart(known) + [version for plan in more for version in _versions(plan, kept)]
     tables = [collect(kept, plan, metric=metric, significance=significance) for plan in laid_out]
     touched = tuple(table for table in tables if _touched(table))
     if not touched:
@@ -127,6 +127,40 @@ def _distinct(plans: Iterable[Plan]) -> list[Plan]:
         keys = frozenset(trial.key for cell in plan.cells for trial in cell.pool or cell.trials)
         found[replace(plan.request, own=(), digest=""), keys] = plan
     return list(found.values())
+
+
+def _told_apart(plans: Sequence[Plan]) -> list[Plan]:
+    """Plans of one title have behind it what their requests differ in."""
+    groups: dict[str, list[Request]] = {}
+    for plan in plans:
+        groups.setdefault(plan.title, []).append(plan.request)
+    words = [_differences(plan.request, groups[plan.title]) for plan in plans]
+    return [
+        replace(plan, title=f"{plan.title} ({told})") if told else plan
+        for plan, told in zip(plans, words, strict=True)
+    ]
+
+
+def _differences(request: Request, others: Sequence[Request]) -> str:
+    """What this request says where the others say something else.
+
+    >>> first, second = Request("demo", seeds=2, methods=("rc", "cc")), Request("demo", refit=True)
+    >>> _differences(first, [first, second]), _differences(second, [first, second])
+    ('methods rc+cc, seeds 2', 'refit')
+    """
+    names = [f.name for f in fields(request) if f.name not in ("own", "digest")]
+    told = {n: v for n in names if (v := getattr(request, n)) not in (None, (), "", False)}
+    return ", ".join(
+        " ".join(filter(None, (name.replace("_", " "), _word(value))))
+        for name, value in told.items()
+        if any(getattr(other, name) != value for other in others)
+    )
+
+
+def _word(value: object) -> str:
+    if isinstance(value, tuple):
+        return "+".join(map(str, value))
+    return "" if value is True else str(value)
 
 
 def _digests(name: str, records: Sequence[Record]) -> list[str]:
