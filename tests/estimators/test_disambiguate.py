@@ -83,3 +83,16 @@ def test_masked_features_are_refused() -> None:
 def test_scores_of_an_earlier_fit_are_gone() -> None:
     model = LWClassifier(model="linear", epochs=1, n_init=2).fit(X, SETS)
     assert not hasattr(model.set_params(n_init=1).fit(X, SETS), "init_scores_")
+
+
+@pytest.mark.parametrize("model", [*MODELS, IPALClassifier()], ids=lambda m: type(m).__name__)
+def test_images_of_another_size_are_refused(model: Any, tmp_path: Path) -> None:
+    images = np.random.default_rng(0).integers(0, 256, (90, 1, 4, 4)).astype(np.uint8)
+    model.fit(X, SETS).fit(images, SETS)
+    model.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.n_features_in_ == 16
+    for rows in (images, images.reshape(90, 16)):
+        assert (again.predict(rows) == model.predict(rows)).all()
+    with pytest.raises(InputError, match=r"rows of 12 values, shape \(1, 4, 3\).* rows of 16"):
+        model.predict(images[..., :3])

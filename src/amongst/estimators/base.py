@@ -24,7 +24,7 @@ from amongst.candidates.convert import is_binary
 from amongst.errors import InputError
 from amongst.estimators.labels import as_fitted, check_labels, check_same_kind
 
-__all__ = ["KeptInterrupt", "PartialLabelClassifier", "restricted_proba"]
+__all__ = ["KeptInterrupt", "PartialLabelClassifier", "check_row_size", "restricted_proba"]
 
 Floats = npt.NDArray[np.floating[Any]]
 LARGEST = float(np.finfo(np.float64).max)
@@ -43,7 +43,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     Attributes
     ----------
     classes_ : array, shape (K,).
-    n_features_in_ : int.
+    n_features_in_ : int, the values of a row; of an image, all of them.
 
     Examples
     --------
@@ -208,6 +208,8 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         array: npt.NDArray[Any] = validate_data(
             self, X, reset=reset, dtype="numeric", allow_nd=nd, ensure_2d=not nd
         )
+        if nd and reset:
+            self.n_features_in_ = array[0].size
         return array
 
     def _validate_y(self, y: Any, n: int) -> CandidateSets:
@@ -253,6 +255,16 @@ def restricted_proba(logs: Floats, mask: npt.NDArray[np.bool_]) -> Floats:
     weights = np.exp(inside - inside.max(axis=1, keepdims=True))
     shares: Floats = weights / weights.sum(axis=1, keepdims=True)
     return shares
+
+
+def check_row_size(X: npt.NDArray[Any], size: int) -> None:
+    """An error where rows, such as images, hold more or fewer values than those of `fit`."""
+    found = X[:1].size
+    if found != size:
+        raise InputError(
+            f"X has rows of {found} values, shape {X.shape[1:]}, but fit had rows of {size}. Resize "
+            "them to the shape that fit had."
+        )
 
 
 def _is_table(y: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import os
 from abc import abstractmethod
 from pathlib import Path
@@ -32,7 +33,12 @@ from amongst.engine import (
 from amongst.engine.checkpoint import Keeper, fingerprint, kept_seed, load_checkpoint
 from amongst.engine.progress import training_bar
 from amongst.errors import InputError
-from amongst.estimators.base import Floats, KeptInterrupt, PartialLabelClassifier
+from amongst.estimators.base import (
+    Floats,
+    KeptInterrupt,
+    PartialLabelClassifier,
+    check_row_size,
+)
 from amongst.estimators.several import Trained, best_init
 from amongst.methods import Method, get_protocol
 from amongst.models import MODELS, ModelSpec, build_model
@@ -248,6 +254,8 @@ class NeuralClassifier(PartialLabelClassifier):
         return Features.of(X, self.shift_, self.scale_)
 
     def _scores(self, X: npt.NDArray[Any]) -> Floats:
+        if self.model in ("linear", "mlp") or np.ndim(self.shift_):
+            check_row_size(X, math.prod(self.in_shape_))
         device = as_device(self.device)
         # In float64 a row's score does not depend on the rows beside it; images stay in float32, and
         # so does a module of a person's own, which may hold tensors that do not follow.

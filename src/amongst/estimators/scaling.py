@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from amongst.archive import Arrays
 from amongst.checks import check_choice
+from amongst.estimators.base import check_row_size
 
 __all__ = ["SCALINGS", "Scaler", "fit_scaler"]
 
@@ -36,6 +37,7 @@ class Scaler:
 
     def __call__(self, X: npt.NDArray[Any]) -> Floats:
         """Scaled rows, shape (n, d); images are flattened."""
+        check_row_size(X, len(self.shift))
         flat = np.ascontiguousarray(X, dtype=np.float64).reshape(len(X), -1)
         scaled: Floats = (flat - self.shift) / self.scale
         if not self.unit:
