@@ -119,3 +119,13 @@ def test_true_label_outside_its_set(folder: Path) -> None:
     with pytest.raises(InputError, match="row 0 has the true label 'kite'"):
         opened(folder, truth="true")
     assert opened(folder, truth="true", outside="keep").truth is not None
+
+
+@pytest.mark.parametrize("pixels", [np.uint16, np.int32, np.float32])
+def test_pixels_of_more_than_8_bits_are_not_cut_off(tmp_path: Path, pixels: type) -> None:
+    ending = "png" if pixels is np.uint16 else "tif"
+    Image.fromarray(np.full((3, 4), 40000, dtype=pixels)).save(tmp_path / f"a.{ending}")
+    (tmp_path / "labels.csv").write_text(f"image,s\na.{ending},a|b\n")
+    images = load_image_folder(tmp_path, tmp_path / "labels.csv", candidates="s")
+    with pytest.raises(InputError, match="more than 8 bits"):
+        images.to_array()

@@ -245,3 +245,24 @@ def test_times_are_not_called_numbers(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="'when' holds Timestamp") as caught:
         read_table(tmp_path / "own.parquet", candidates="s")
     assert "mixed types" not in str(caught.value)
+
+
+def test_options_hold_for_arrays_too(tmp_path: Path) -> None:
+    """A column of true labels, names of rows, and rows without information."""
+    mask, own = MASK.copy(), {"id": [[7], [8], [9], [5]]}
+    mask[1] = 0
+    scipy.io.savemat(tmp_path / "own.mat", {"data": np.eye(4), "partial_target": mask.T, **own})
+    np.savez(tmp_path / "own.npz", data=np.eye(4), partial_target=mask, **own)
+    for name in ("own.mat", "own.npz"):
+        table = read_table(tmp_path / name, candidates="partial_target", index="id", empty="full")
+        assert table.candidates is not None
+        assert table.candidates.to_lists() == [SETS[0], [0, 1, 2], *SETS[2:]]
+        assert table.index.tolist() == [7, 8, 9, 5]
+        with pytest.raises(InputError, match="index='no' is not in"):
+            read_table(tmp_path / name, candidates="partial_target", index="no", empty="full")
+    np.savez(tmp_path / "own.npz", X=np.eye(4), S=MASK, y=[[1], [1], [2], [0]], hot=MASK)
+    truth = read_table(tmp_path / "own.npz", candidates="S", truth="y").truth
+    assert truth is not None
+    assert truth.tolist() == [1, 1, 2, 0]
+    with pytest.raises(InputError, match=r"truth='hot' .* has shape \(4, 3\).* one value for each"):
+        read_table(tmp_path / "own.npz", candidates="S", truth="hot")

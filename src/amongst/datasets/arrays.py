@@ -13,7 +13,7 @@ import numpy.typing as npt
 from amongst.checks import near_matches
 from amongst.errors import FileFormatError, InputError
 
-__all__ = ["as_float", "feature_array", "feature_key", "named_array", "read_npz"]
+__all__ = ["as_float", "feature_array", "feature_key", "named_array", "one_column", "read_npz"]
 
 FEATURE_NAMES = ("X", "x", "features", "data")
 
@@ -42,6 +42,17 @@ def named_array(path: Path, arrays: dict[str, Any], argument: str, key: str) -> 
     raise InputError(
         f"{argument}={key!r} is not in {path}; it holds: {', '.join(sorted(arrays))}.{hint}"
     )
+
+
+def one_column(path: Path, arrays: dict[str, Any], argument: str, key: str) -> npt.NDArray[Any]:
+    """The array called `key`, shape (n,); a matrix of one row or column is one, too."""
+    found = np.asarray(named_array(path, arrays, argument, key))
+    if found.size != max(found.shape, default=0):
+        raise InputError(
+            f"{argument}={key!r} of {path} has shape {found.shape}; it must hold one value for each "
+            "row."
+        )
+    return found.reshape(-1)
 
 
 def feature_array(

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from amongst.candidates.labels import class_array
 from amongst.checks import near_matches
 from amongst.datasets.arrays import as_float
 from amongst.datasets.labels import Empty, Kind, Outside
@@ -24,11 +25,15 @@ __all__ = [
     "check_finite",
     "feature_columns",
     "numeric",
+    "row_names",
     "unknown_column",
 ]
 
 UNNAMED = re.compile(r"(Unnamed: 0(\.\d+)?)?")
 """What pandas calls a first column without a name, also once it was written again."""
+
+
+WHOLE = re.compile(r"0|-?[1-9][0-9]*")
 
 
 @dataclass(frozen=True)
@@ -105,6 +110,17 @@ def numeric(path: Path, frame: pd.DataFrame, labelled: bool = True) -> npt.NDArr
     features = np.ascontiguousarray(as_float(columns))
     check_finite(path, features, tuple(frame.columns))
     return features
+
+
+def row_names(column: pd.Series) -> npt.NDArray[Any]:
+    """As they are written: numbers are numbers where all are, and 007 is none.
+
+    >>> row_names(pd.Series(["7", "12"])), row_names(pd.Series(["007"], dtype=object))
+    (array([ 7, 12]), array(['007'], dtype=object))
+    """
+    names = column.tolist()
+    whole = all(isinstance(name, str) and WHOLE.fullmatch(name) for name in names)
+    return class_array(map(int, names)) if whole else column.to_numpy()
 
 
 def _not_numbers(path: Path, frame: pd.DataFrame, bad: list[str]) -> str:

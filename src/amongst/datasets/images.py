@@ -237,6 +237,11 @@ def _opened(path: Path) -> Any:
 def _decode(path: Path, row: tuple[int, int, int], resize: bool) -> Bytes:
     channels, height, width = row
     with _opened(path) as picture:
+        if picture.mode.startswith(("I", "F")):
+            raise InputError(
+                f"{path} has more than 8 bits for each pixel (mode {picture.mode}), which would be "
+                "cut off at 255; bring the images to 8 bits first."
+            )
         try:
             pixels = picture.convert("RGB" if channels == 3 else "L")
         except (OSError, SyntaxError, ValueError) as error:

@@ -59,6 +59,7 @@ def read_partial_mat(
     data: str = "data",
     candidates: str | None = "partial_target",
     truth: str | None = "target",
+    empty: str = "error",
 ) -> MatContents:
     """Features, candidate sets and true labels of a `.mat` file in the field's layout.
 
@@ -68,11 +69,12 @@ def read_partial_mat(
     data : key of the features, n×d.
     candidates : key of the 0/1 candidate matrix, K×n or n×K; None to leave it out.
     truth : key of the 0/1 matrix of true labels, likewise; None to leave it out.
+    empty : a row without candidates is an ``"error"``, or means no information: ``"full"``.
     """
     arrays = read_mat(path)
     features = _features(path, arrays, data)
     n = len(features)
-    sets = None if candidates is None else _sets(path, arrays, candidates, n)
+    sets = None if candidates is None else _sets(path, arrays, candidates, n, empty)
     labels = None if truth is None else _labels(path, arrays, truth, n)
     return MatContents(features, sets, labels)
 
@@ -91,14 +93,15 @@ def _features(path: Path, arrays: dict[str, Any], key: str) -> npt.NDArray[np.fl
     return features
 
 
-def _sets(path: Path, arrays: dict[str, Any], key: str, n: int) -> CandidateSets:
+def _sets(path: Path, arrays: dict[str, Any], key: str, n: int, empty: str) -> CandidateSets:
     mask = _by_rows(path, arrays, key, n, "candidate labels")
-    empty = np.flatnonzero(~mask.any(axis=1))
-    if len(empty):
+    rows = np.flatnonzero(~mask.any(axis=1))
+    if len(rows) and empty != "full":
         raise FileFormatError(
-            f"{path}: {key!r} gives row {empty[0]} no candidate ({len(empty)} such rows); every "
-            "row needs at least one. Drop the rows."
+            f"{path}: {key!r} gives row {rows[0]} no candidate ({len(rows)} such rows); every "
+            'row needs at least one. Drop the rows, or pass empty="full".'
         )
+    mask[rows] = True
     return CandidateSets(mask, np.arange(mask.shape[1]))
 
 

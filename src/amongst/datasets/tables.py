@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Unpack, get_args
 
@@ -14,15 +13,21 @@ import pandas as pd
 
 from amongst.candidates import CandidateSets, as_candidates
 from amongst.candidates.cells import check_separator
-from amongst.candidates.labels import class_array
 from amongst.checks import check_choice
-from amongst.datasets.arrays import feature_array, feature_key, named_array, read_npz
+from amongst.datasets.arrays import (
+    feature_array,
+    feature_key,
+    named_array,
+    one_column,
+    read_npz,
+)
 from amongst.datasets.columns import (
     Layout,
     check_columns,
     check_finite,
     feature_columns,
     numeric,
+    row_names,
 )
 from amongst.datasets.frames import existing_file, read_csv_frame, read_parquet_frame
 from amongst.datasets.labels import (
@@ -46,8 +51,6 @@ __all__ = [
     "load_parquet",
     "read_table",
 ]
-
-WHOLE = re.compile(r"0|-?[1-9][0-9]*")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -272,15 +275,8 @@ def _from_frame(path: Path, frame: pd.DataFrame, layout: Layout) -> Table:
     sets = None if labels is None else _column_candidates(labels, layout)
     classes = None if sets is None else sets.classes
     truth = None if layout.truth is None else true_labels(frame[layout.truth], classes)
-    index = np.arange(len(frame)) if layout.index is None else _row_names(frame[layout.index])
+    index = np.arange(len(frame)) if layout.index is None else row_names(frame[layout.index])
     return _checked(path, Table(features, tuple(names), sets, truth, index), layout.outside)
-
-
-def _row_names(column: pd.Series) -> npt.NDArray[Any]:
-    """As they are written: numbers are numbers where all are, and 007 is none."""
-    names = column.tolist()
-    whole = all(isinstance(name, str) and WHOLE.fullmatch(name) for name in names)
-    return class_array(map(int, names)) if whole else column.to_numpy()
 
 
 def _column_candidates(frame: pd.DataFrame, layout: Layout) -> CandidateSets:
@@ -300,11 +296,13 @@ def _from_npz(path: Path, layout: Layout) -> Table:
     sets = None if key is None else _array_candidates(path, arrays, key, layout)
     truth = None
     if layout.truth is not None:
-        values = pd.Series(named_array(path, arrays, "truth", layout.truth), name=layout.truth)
-        truth = true_labels(values, None if sets is None else sets.classes)
+        values = one_column(path, arrays, "truth", layout.truth)
+        truth = true_labels(
+            pd.Series(values, name=layout.truth), None if sets is None else sets.classes
+        )
     index = np.arange(len(features))
     if layout.index is not None:
-        index = named_array(path, arrays, "index", layout.index)
+        index = one_column(path, arrays, "index", layout.index)
     names = tuple(f"x{column}" for column in range(features.shape[1]))
     check_finite(path, features, names)
     return _checked(path, Table(features, names, sets, truth, index), layout.outside)
@@ -330,8 +328,14 @@ def _from_mat(path: Path, layout: Layout) -> Table:
         candidates = "partial_target"
         truth = truth or ("target" if "target" in there else None)
     data = _only("features", layout.features) or _mat_features(there, layout)
-    contents = read_partial_mat(path, data=data, candidates=candidates, truth=truth)
-    return _from_contents(path, contents, layout.outside, layout.classes)
+    contents = read_partial_mat(
+        path, data=data, candidates=candidates, truth=truth, empty=layout.empty
+    )
+    table = _from_contents(path, contents, layout.outside, layout.classes)
+    if layout.index is None:
+        return table
+    index = one_column(path, there, "index", layout.index)
+    return _checked(path, replace(table, index=index), layout.outside)
 
 
 def _mat_features(there: dict[str, Any], layout: Layout) -> str:
