@@ -1,4 +1,4 @@
-"""What each method gains by one grid for all, and cells that another run of ours reaches."""
+"""What each method gains by one grid for all, cells that another run of ours reaches, and ranks."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from amongst.bench.reproduction.below import why
 from amongst.bench.reproduction.findings import findings
 from amongst.bench.reproduction.found import Reproduction
 from amongst.bench.reproduction.gains import gains
+from amongst.bench.reproduction.ranks import ranks
 from amongst.bench.reproduction.sheet import BELOW, Reasons, Shown
 from amongst.bench.stages import advance, next_round
 
@@ -94,3 +95,30 @@ def test_the_html_page_begins_with_the_findings_of_the_text(both: Reproduction) 
     told = [text.replace("`", "") for text in findings(both)]
     assert all(f"<li>{text}</li>" in page for text in told if "](" not in text)
     assert page.index(told[0]) < page.index("<strong>Table 1: accuracy on benchmark datasets")
+
+
+def ranked(records: list[Record]) -> Reproduction:
+    asked = Request("table1", ("mnist",), conditions=("q=0.1",))
+    return Reproduction("none", Evidence(tuple(records), (asked.to_dict(),), {}), Reasons(), None)
+
+
+def test_criteria_are_judged_by_the_order_of_methods_that_they_give() -> None:
+    """Five methods: covering has their order, approximated its reverse, risk swaps the best two."""
+    plan = make_plan(Request("table1", ("mnist",), conditions=("q=0.1",)))
+    names = list(dict.fromkeys(trial.method for trial in plan.trials))
+    assert len(names) == 5
+    risk = dict(zip(names, (5.0, 4.0, 3.0, 1.0, 2.0), strict=True))
+    records = [
+        Record(trial, {"accuracy_last10": 0.5 + place / 100, "covering_val_last10": place,
+                       "approximated_val_last10": -place, "risk_val_last10": risk[trial.method]})
+        for trial in plan.trials
+        for place in [float(names.index(trial.method))]
+    ]  # fmt: skip
+    told = ranks(ranked(records))
+    assert "Over 1 comparison of 4 methods or more" in told
+    assert "covering rate 1.00, approximated accuracy −1.00 and estimated risk 0.80." in told
+    assert "first is 0.00, 4.00 and 1.00 points behind" in told
+    few = [record for record in records if record.trial.method in names[:3]]
+    assert ranks(ranked(few)) == ""
+    unheld = [replace(r, metrics={"accuracy_last10": 0.5}) for r in records]
+    assert ranks(ranked(unheld)) == ""

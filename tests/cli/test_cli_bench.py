@@ -117,10 +117,11 @@ def test_compare_on_ones_own_file_with_and_without_the_truth(blobs: Path, tmp_pa
     assert "PL-kNN" in said
     assert all("accuracy_final" in r.metrics for r in read_records(store))
     other = str(tmp_path / "b.sqlite")
-    run("compare", str(blobs), *common, "--ignore", "true", "--store", other)
+    said = run("compare", str(blobs), *common, "--ignore", "true", "--store", other)
+    assert "covering rate, the share of predictions that are candidates" in " ".join(said.split())
     found = read_records(other)
     assert {r.trial.dataset for r in found} == {"blobs"}
-    assert all("approximated_test_last10" in r.metrics for r in found)
+    assert all("covering_test_last10" in r.metrics for r in found)
     assert str(tmp_path) not in "".join(str(r.to_dict()) for r in found)
 
 

@@ -19,6 +19,7 @@ TOLD = 3
 _METRICS = {
     "accuracy": "test accuracy",
     "accuracy_final": "test accuracy after the last epoch",
+    "covering_test": "covering rate, the share of predictions that are candidates, of test rows",
     "approximated_test": "approximated accuracy, from candidate sets alone, of test rows",
     "covering_val": "covering rate of held-out rows",
     "approximated_val": "approximated accuracy of held-out rows",

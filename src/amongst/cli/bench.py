@@ -208,7 +208,7 @@ def compare(
     name, files = _own(data, candidates, truth, features, ignore, separator)
     columns = {"candidates": candidates, "truth": truth, "features": features, "ignore": ignore}
     columns |= {"separator": separator} if separator != "|" else {}
-    metric = "" if files is None or truth else "approximated_test_last10"
+    metric = "" if files is None or truth else "covering_test_last10"
     request = Request(
         "compare",
         datasets=(name,),

@@ -1,8 +1,8 @@
 """The pages of the reproduction, from committed evidence alone.
 
 `found` reads a folder of evidence, `study` a study beside it; `sheet` judges a table's cells,
-`below`, `gaps`, `gains`, `margins`, `rounds` and `cost` say what came out; `findings`, `text`, `cost_text` and
-`page` put it into words; `pages` writes the files.
+`below`, `gaps`, `gains`, `margins`, `ranks`, `rounds` and `cost` say what came out; `findings`,
+`text`, `cost_text` and `page` put it into words; `pages` writes the files.
 """
 
 from amongst.bench.reproduction.found import Reproduction

@@ -13,6 +13,7 @@ from amongst.bench.render import number, signed
 from amongst.bench.reproduction.found import TABLES, Reproduction
 from amongst.bench.reproduction.gains import gains
 from amongst.bench.reproduction.margins import Contest, Margin, tally
+from amongst.bench.reproduction.ranks import ranks
 from amongst.bench.reproduction.rounds import short_rounds
 from amongst.bench.reproduction.sheet import (
     BELOW,
@@ -46,7 +47,7 @@ def findings(found: Reproduction) -> list[str]:
     said = [_counts(shown), _by_method(shown), _wins(contests, "grid"), _schedules(found)]
     said += [_wins(contests, "equal"), *gains(found), _wins(contests, "study")]
     said += [_everywhere(contests), short_rounds(found.runs, records)]
-    said += [_oracle(found, kind) for kind in SEARCHED]
+    said += [*(_oracle(found, kind) for kind in SEARCHED), ranks(found)]
     said += [_leverage(found.sheets["figure1"]), _ablation(found.sheets["figure2"])]
     return [text for text in [*said, _diverged(records)] if text]
 
