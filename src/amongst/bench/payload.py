@@ -135,7 +135,7 @@ def _trials(
     columns: dict[str, list[Any]] = {}
     for record in records:
         row = _trial(record, pools, metric) | {
-            "metrics": [_number(record.metrics.get(name)) for name in names],
+            "metrics": [_brief(record.metrics.get(name)) for name in names],
             "command": pools.commands.add(_of(record, commands)),
             "curves": curves.get(record.key, {}),
             "label": labels.get(record.trial.with_data("").key, ""),
@@ -232,7 +232,7 @@ def _entry(table: Table, entry: Entry, pools: _Pools, index: Mapping[str, int]) 
         "label": entry.label,
         "method": row_label(place),
         "criterion": metric_title(entry.criterion) if entry.criterion else "",
-        "values": [round(value, 4) for value in entry.values],
+        "values": list(entry.values),
         "repeats": [_repeat(*repeat) for repeat in entry.repeats],
         "trials": [index[key] for key in entry.keys],
         "settings": pools.settings.add(dict(entry.settings)),
@@ -287,7 +287,13 @@ def _repeat(seed: int, fold: int | None) -> str:
 
 
 def _number(value: float | None) -> float | None:
-    return None if value is None or not math.isfinite(value) else round(value, 6)
+    """As it is: the page rounds it once, to what Python's tables show."""
+    return None if value is None or not math.isfinite(value) else value
+
+
+def _brief(value: float | None) -> float | None:
+    """For what every trial has many of."""
+    return None if value is None or not math.isfinite(value) else float(f"{value:.8g}")
 
 
 def _short(value: float) -> float:

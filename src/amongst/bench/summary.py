@@ -91,13 +91,12 @@ def _wins(table: Table) -> str:
     best = Counter(e.label for e in table.filled if e.best)
     if not best:
         return ""
-    label, wins = best.most_common(1)[0]
-    contests = best.total()
-    return (
-        f"{label} is best in {wins} of {contests} comparisons."
-        if contests > 1
-        else f"Best: {label}."
-    )
+    contests, wins = best.total(), max(best.values())
+    if contests == 1:
+        return f"Best: {next(iter(best))}."
+    leaders = [label for label, count in best.items() if count == wins]
+    verb = "is" if len(leaders) == 1 else "are each"
+    return f"{' and '.join(leaders)} {verb} best in {wins} of {contests} comparisons."
 
 
 def _agreement(table: Table) -> str:

@@ -19,13 +19,31 @@ const h = (tag, attributes, ...children) => fill(document.createElement(tag), at
 const s = (tag, attributes, ...children) =>
   fill(document.createElementNS(SVG, tag), attributes, children);
 
-const fixed = (value, digits = 2) =>
-  value == null || Number.isNaN(value) ? "\u2013" : value.toFixed(digits).replace("-", MINUS);
-const signed = (value, digits = 2) =>
-  value == null ? "\u2013" : (value > 0 ? "+" : "") + fixed(value, digits);
+/* As in Python, so that no number has two texts: a tie goes to the even digit, and 0 has no sign. */
+function fixed(value, digits = 2) {
+  if (value == null || Number.isNaN(value)) return "\u2013";
+  const text = value.toFixed(digits);
+  const tie = Math.abs(value * 2 ** (digits + 1)) % 2 === 1 && /[13579]$/.test(text);
+  return (tie ? (value - Math.sign(value) * 1e-9).toFixed(digits) : text).replace("-", MINUS);
+}
+function signed(value, digits = 2) {
+  const text = fixed(value, digits);
+  if (!/[1-9]/.test(text)) return text.replace(MINUS, "");
+  return value > 0 ? "+" + text : text;
+}
 const plain = (value) =>
-  typeof value === "number" && !Number.isInteger(value) ? String(+value.toPrecision(4)).replace("-", MINUS) : String(value);
+  typeof value !== "number" ? String(value)
+    : String(Number.isInteger(value) ? value : +value.toPrecision(4)).replace("-", MINUS);
 const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
+
+/* Whether every word of the text begins a word: "rc" finds RC, and MSRCv2 is not meant by it. */
+function search(text) {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean).map((word) => {
+    const whole = word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+    return new RegExp(/^[\p{L}\p{N}]/u.test(word) ? `(?<![\\p{L}\\p{N}])${whole}` : whole, "u");
+  });
+  return (found) => words.every((word) => word.test(found));
+}
 
 /* A curve travels as base64 of 16-bit steps between its lowest and highest value; 65535 is NaN. */
 function decode(curve) {
@@ -46,6 +64,7 @@ function epochs(n, kept) {
 const tip = h("div", { class: "tip", role: "status", hidden: true });
 document.body.append(tip);
 function showTip(text, x, y) {
+  ($("dialog[open]") || document.body).append(tip);  /* an open dialog covers all that is not in it */
   tip.textContent = text;
   tip.hidden = false;
   const box = tip.getBoundingClientRect();

@@ -1,8 +1,8 @@
 /* Charts are redrawn when their width changes; colours come from the style sheet. */
-function ticks(lo, hi, wanted = 5) {
+function ticks(lo, hi, wanted = 5, least = 0) {
   const step0 = (hi - lo || 1) / wanted;
   const power = 10 ** Math.floor(Math.log10(step0));
-  const step = power * [1, 2, 5, 10].find((factor) => factor * power >= step0 * 0.999);
+  const step = Math.max(least, power * [1, 2, 5, 10].find((factor) => factor * power >= step0 * 0.999));
   const first = Math.ceil(lo / step - 1e-9);
   const count = Math.floor(hi / step + 1e-9) - first;
   const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
@@ -24,6 +24,11 @@ function extent(values, margin = 0.06) {
   const pad = (hi - lo || Math.abs(hi) * 0.02 || 1) * margin;
   return [lo - pad, hi + pad];
 }
+/* The epochs; a single one stands in the middle. */
+function span(values) {
+  const [lo, hi] = extent(values, 0);
+  return lo === hi ? [lo - 0.5, hi + 0.5] : [lo, hi];
+}
 function responsive(holder, draw) {
   let width = 0;
   const redraw = () => {
@@ -35,6 +40,12 @@ function responsive(holder, draw) {
   new ResizeObserver(redraw).observe(holder);
   redraw();
   return holder;
+}
+/* A name in a plot: as much of it as there is room for, and all of it as its title. */
+function caption(text, room, attributes) {
+  const letters = [...text], most = Math.max(2, Math.floor(room / 7));
+  const shown = letters.length > most ? letters.slice(0, most - 1).join("") + "\u2026" : text;
+  return s("text", { class: "label", ...attributes }, shown, s("title", {}, text));
 }
 const canvas = (width, height, title) =>
   s("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": title });
@@ -52,7 +63,7 @@ function lineChart(width, { series, title, unit = "", categories = null, xlabel 
   const tall = Math.max(190, Math.min(300, width * 0.62));
   const box = { left: 48, right: width - 10, top: 10, bottom: tall - 36 - 14 * extraLines(categories) };
   const svg = canvas(width, tall, title);
-  const xs = categories ? [-0.5, categories.length - 0.5] : extent(series.flatMap((line) => line.x), 0);
+  const xs = categories ? [-0.5, categories.length - 0.5] : span(series.flatMap((line) => line.x));
   const ys = categories || whole ? extent(series.flatMap((line) => [...line.y, ...(line.lo || []), ...(line.hi || [])])) : settled(series);
   const x = scale(xs[0], xs[1], box.left, box.right), y = scale(ys[0], ys[1], box.bottom, box.top);
   axisY(svg, y, ys[0], ys[1], box.left, box.right, unit);
@@ -69,7 +80,7 @@ function axisX(svg, x, [lo, hi], box, categories, xlabel) {
   const lines = extraLines(categories);
   svg.append(s("line", { class: "axis", x1: box.left, x2: box.right, y1: box.bottom, y2: box.bottom }));
   const places = categories ? categories.map((name, i) => [i, name])
-    : ticks(lo, hi, (box.right - box.left) / 70).values.map((value) => [value, plain(value)]);
+    : ticks(lo, hi, (box.right - box.left) / 70, 1).values.map((value) => [value, plain(value)]);
   for (const [value, name] of places) {
     const parts = String(name).split(", ");
     parts.forEach((part, i) => svg.append(s("text", { x: x(value), y: box.bottom + 16 + 14 * i, "text-anchor": "middle" }, part)));
@@ -86,6 +97,7 @@ function path(xs, ys, x, y) {
   return d;
 }
 function curve(line, x, y) {
+  if (line.x.length === 1) return dots(line, x, y, false);
   const group = s("g", { class: line.style });
   if (line.lo) {
     const back = path([...line.x].reverse(), [...line.lo].reverse(), x, y).replace(/^M/, "L");
@@ -167,8 +179,8 @@ function differencePlot(width, rows, title, open) {
   svg.append(s("text", { x: right, y: tall - 1, "text-anchor": "end" }, "ours minus the paper, percentage points"));
   rows.forEach((row, i) => {
     const y = top + i * gap + (narrow ? 10 + gap / 2 : gap / 2);
-    svg.append(narrow ? s("text", { class: "label", x: 0, y: y - (gap - 16) / 2 + 2 }, row.label)
-      : s("text", { class: "label", x: left - 12, y: y + 4, "text-anchor": "end" }, row.label));
+    svg.append(narrow ? caption(row.label, width, { x: 0, y: y - (gap - 16) / 2 + 2 })
+      : caption(row.label, left - 12, { x: left - 12, y: y + 4, "text-anchor": "end" }));
     row.points.forEach((point, j) => svg.append(pointMark(point, x, y + (j - (row.points.length - 1) / 2) * 4.2, open)));
   });
   return svg;
@@ -213,7 +225,8 @@ function rankPlot(width, ranking) {
   const tall = top + ranking.methods.length * gap + 10;
   const svg = canvas(width, tall, "mean ranks");
   const x = scale(1, ranking.methods.length, left, right);
-  for (let rank = 1; rank <= ranking.methods.length; rank += 1) {
+  const every = Math.ceil(20 / (x(2) - x(1)));
+  for (let rank = 1; rank <= ranking.methods.length; rank += every) {
     svg.append(s("line", { class: "grid", x1: x(rank), x2: x(rank), y1: top - 8, y2: tall - 6 }));
     svg.append(s("text", { x: x(rank), y: top - 14, "text-anchor": "middle" }, String(rank)));
   }
@@ -222,7 +235,7 @@ function rankPlot(width, ranking) {
   svg.append(s("text", { x: width < 560 ? 0 : x(best), y: 12 }, `within ${fixed(ranking.critical)} of the best: not told apart`));
   ranking.methods.forEach((method, i) => {
     const y = top + i * gap + gap / 2;
-    svg.append(s("text", { class: "label", x: left - 14, y: y + 4, "text-anchor": "end" }, method));
+    svg.append(caption(method, left - 14, { x: left - 14, y: y + 4, "text-anchor": "end" }));
     const group = s("g", { class: styleOf(labelIndex(method)), transform: `translate(${x(ranking.ranks[i])},${y})` });
     group.append(mark(labelIndex(method), 6));
     svg.append(withTip(group, `${method}: mean rank ${fixed(ranking.ranks[i])}`));

@@ -38,14 +38,14 @@ function pooled(trials, name) {
   const lines = trials.filter((trial) => trial.curves[name]).map((trial) => points(trial.curves[name], name));
   if (!lines.length) return null;
   const x = lines.reduce((a, b) => (a.x.length <= b.x.length ? a : b)).x;
-  const at = (i) => lines.map((line) => line.y[i]).filter(Number.isFinite);
-  const over = (rule) => x.map((_, i) => (at(i).length ? rule(at(i)) : NaN));
+  const at = (epoch) => lines.map((line) => line.y[line.x.indexOf(epoch)]).filter(Number.isFinite);
+  const over = (rule) => x.map((epoch) => (at(epoch).length ? rule(at(epoch)) : NaN));
   return { x, y: over(mean), lo: over((v) => Math.min(...v)), hi: over((v) => Math.max(...v)) };
 }
 function learningCurves(section) {
   const hasCurves = (cell) => cell.trials.some((index) => Object.keys(TRIALS[index].curves).length);
   const tables = DATA.tables.map((table) => ({ ...table, cells: table.cells.filter(hasCurves) })).filter((table) => table.cells.length);
-  if (!tables.length) { section.hidden = true; return; }
+  if (!tables.length) { section.hidden = $(".bar a[href='#curves']").hidden = true; return; }
   const state = { table: tables[0], dataset: "", name: "", whole: false, on: new Set() };
   const render = () => drawPanels($(".panels", section), state);
   const build = () => {
@@ -75,7 +75,7 @@ function drawPanels(holder, state) {
   const drawings = [...groups].map(([title, members]) => {
     const series = members.map((cell) => {
       const line = pooled(cell.trials.map((index) => TRIALS[index]), name);
-      return line && { ...line, label: cell.label, style: styleOf(labelIndex(cell.label)) };
+      return line && { ...line, label: cell.label, index: labelIndex(cell.label), style: styleOf(labelIndex(cell.label)) };
     }).filter(Boolean);
     return panel(title, (width) => lineChart(width, { series, title, whole, unit: isShare(name) ? " %" : "" }));
   });

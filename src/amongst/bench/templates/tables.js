@@ -12,12 +12,12 @@ function enhanceTable(article) {
   });
   const controls = $(".controls", article);
   controls.hidden = false;
-  const search = h("input", { class: "control", type: "search", placeholder: "Filter rows", "aria-label": "Filter rows" });
-  search.addEventListener("input", () => filterTable(bodies, search.value));
+  const box = h("input", { class: "control", type: "search", placeholder: "Filter rows", "aria-label": "Filter rows" });
+  box.addEventListener("input", () => filterTable(bodies, box.value));
   const shown = { "\u00b1 deviation": "no-std" };
   if (table.dataset.paper) Object.assign(shown, { "the paper's figure": "no-paper", difference: "no-diff" });
   const labels = Object.keys(shown);
-  controls.append(search, h("span", { class: "gap" }), ...toggles(labels, labels, (on) => {
+  controls.append(box, h("span", { class: "gap" }), ...toggles(labels, labels, (on) => {
     for (const label of labels) table.classList.toggle(shown[label], !on.has(label));
   }));
   if (table.dataset.holm) controls.append(...toggles(["Holm-corrected stars"], [], (on) => {
@@ -39,9 +39,9 @@ function sortTable(table, bodies, head) {
   for (const { body, rows } of bodies) body.append(...(order === "none" ? rows : [...rows].sort(compare)));
 }
 function filterTable(bodies, text) {
-  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  const wanted = search(text);
   for (const { body, rows } of bodies) {
-    for (const row of rows) row.hidden = !words.every((word) => row.dataset.text.toLowerCase().includes(word));
+    for (const row of rows) row.hidden = !wanted(row.dataset.text.toLowerCase());
     body.hidden = rows.every((row) => row.hidden);
   }
 }
@@ -69,10 +69,10 @@ function cellFacts(cell) {
   if (cell.paper) facts.push(["the paper", `${fixed(cell.paper.mean)} \u00b1 ${fixed(cell.paper.std)}${cell.paper.star ? " *" : ""}`],
     ["difference", signed(cell.difference) + " points"]);
   if (cell.best) facts.push(["standing", "best here"]);
-  if (cell.p != null) facts.push([`p, ${cell.rival} better (${DATA.test})`, plain(cell.p)],
-    [`least p for ${cell.pairs} pairs`, plain(cell.least)]);
+  if (cell.p != null) facts.push([`p, ${cell.rival} better (${DATA.test})`, plain(cell.p)]);
+  if (cell.least) facts.push([`least p for ${cell.pairs} pairs`, plain(cell.least)]);
   if (cell.holm != null) facts.push(["p after Holm", plain(cell.holm)]);
-  if (cell.failed) facts.push(["trials that diverged", cell.failed]);
+  if (cell.failed) facts.push(["trials that failed", cell.failed]);
   return h("section", {}, pairs(facts));
 }
 function cellRepeats(cell) {
@@ -86,7 +86,7 @@ function cellCurves(cell) {
   const trials = cell.trials.map((index) => TRIALS[index]).filter((trial) => Object.keys(trial.curves).length);
   if (!trials.length) return null;
   return h("section", {}, h("h4", {}, "Learning curves of the repeats"), curveBox(trials.map((trial) => ({
-    label: trial.repeat, style: styleOf(labelIndex(cell.label)), curves: trial.curves,
+    label: trial.repeat, index: labelIndex(cell.label), style: styleOf(labelIndex(cell.label)), curves: trial.curves,
   }))));
 }
 function cellSettings(cell) {

@@ -22,10 +22,10 @@ function trialList(section) {
     more.hidden = found.length <= state.shown;
     more.textContent = `Show ${Math.min(4 * PAGE, found.length - state.shown)} more`;
   };
-  const search = h("input", { class: "control", type: "search", placeholder: "mnist q=0.1 rc beta=2", "aria-label": "Filter trials" });
-  search.addEventListener("input", () => { state.text = search.value; state.shown = PAGE; render(); });
+  const box = h("input", { class: "control", type: "search", placeholder: "mnist q=0.1 rc beta=2", "aria-label": "Filter trials" });
+  box.addEventListener("input", () => { state.text = box.value; state.shown = PAGE; render(); });
   more.addEventListener("click", () => { state.shown += 4 * PAGE; render(); });
-  $(".controls", section).append(search, count);
+  $(".controls", section).append(box, count);
   const head = h("tr", {}, h("th", {}, h("span", { class: "hidden" }, "Detail")), columns.map((column) => headCell(column, state, render)));
   $(".scroll", section).append(h("table", { class: "trials" }, h("caption", { class: "hidden" }, "All trials"), h("thead", {}, head), body));
   $(".more", section).append(more);
@@ -44,14 +44,14 @@ function headCell(column, state, render) {
   return head;
 }
 function matcher(text) {
-  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-  return (trial) => words.every((word) => searchText(trial).includes(word));
+  const wanted = search(text), key = text.trim().toLowerCase();
+  return (trial) => wanted(searchText(trial)) || (key.length > 5 && trial.key.startsWith(key));
 }
 function searchText(trial) {
   if (!trial.text) {
     const settings = Object.entries(trial.settings).map(([name, value]) => `${name}=${value}`);
     trial.text = [trial.dataset, trial.condition, trial.method, trial.model, trial.repeat, `seed=${trial.seed}`,
-      trial.device, trial.key, trial.error ? "failed" : "", ...settings].join(" ").toLowerCase();
+      trial.device, trial.error ? "failed" : "", ...settings].join(" ").toLowerCase();
   }
   return trial.text;
 }
@@ -85,7 +85,7 @@ function trialDetail(trial) {
     trial.error ? h("p", { class: "alert" }, trial.error) : null,
     h("h4", {}, "Settings"), pairs(Object.entries(trial.settings)),
     metrics.length ? [h("h4", {}, "Metrics"), pairs(metrics)] : null,
-    Object.keys(trial.curves).length ? [h("h4", {}, "Curves"), curveBox([{ label: trial.repeat, style: styleOf(labelIndex(trial.label)), curves: trial.curves }])] : null,
+    Object.keys(trial.curves).length ? [h("h4", {}, "Curves"), curveBox([{ label: trial.repeat, index: labelIndex(trial.label), style: styleOf(labelIndex(trial.label)), curves: trial.curves }])] : null,
     h("h4", {}, "Record"), pairs(facts),
     reproduce("Reproduce its cell", trial.command));
 }
