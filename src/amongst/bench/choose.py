@@ -125,7 +125,7 @@ def by_setting(records: Iterable[Record]) -> dict[str, dict[int, Record]]:
 
 def _is_among(record: Record, keys: Collection[str]) -> bool:
     """A plan that has not seen its data knows no digests."""
-    return record.key in keys or record.trial.with_data("").key in keys
+    return record.key in keys or record.trial.bare_key in keys
 
 
 def mean_criterion(records: Iterable[Record], criterion: str) -> float:

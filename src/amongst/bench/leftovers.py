@@ -42,8 +42,8 @@ def found_plan(records: Sequence[Record], title: str = "Results") -> FoundPlan:
 
 def unclaimed(records: Iterable[Record], plans: Iterable[Plan]) -> list[Record]:
     """Records that no plan asks for."""
-    planned = {trial.with_data("").key for plan in plans for trial in plan.trials}
-    return [record for record in records if record.trial.with_data("").key not in planned]
+    planned = {trial.bare_key for plan in plans for trial in plan.trials}
+    return [record for record in records if record.trial.bare_key not in planned]
 
 
 def _published() -> dict[tuple[str, str, str, str], Published]:

@@ -138,7 +138,7 @@ def _trials(
             "metrics": [_brief(record.metrics.get(name)) for name in names],
             "command": pools.commands.add(_of(record, commands)),
             "curves": curves.get(record.key, {}),
-            "label": labels.get(record.trial.with_data("").key, ""),
+            "label": labels.get(record.trial.bare_key, ""),
         }
         for name, value in row.items():
             columns.setdefault(name, []).append(value)
@@ -179,13 +179,13 @@ def _commands(tables: Sequence[Table]) -> dict[str, str]:
 
 def _of(record: Record, commands: Mapping[str, str]) -> str:
     """The command of a record: of its own data, or of its plan on any."""
-    return commands.get(record.key, commands.get(record.trial.with_data("").key, ""))
+    return commands.get(record.key, commands.get(record.trial.bare_key, ""))
 
 
 def _trial_labels(tables: Sequence[Table]) -> dict[str, str]:
     """Trial key, without the data's digest → the name of its cell, which has a colour."""
     return {
-        trial.with_data("").key: table.entries[place_of(cell.slot)].label
+        trial.bare_key: table.entries[place_of(cell.slot)].label
         for table in reversed(tables)
         for cell in table.plan.cells
         for trial in (*cell.screening, *cell.trials)

@@ -122,7 +122,7 @@ class Plan:
         """The records of each cell; data digests count only where the plan knows them."""
         found: dict[str, list[Record]] = {}
         for record in records:
-            for key in {record.key, record.trial.with_data("").key}:
+            for key in {record.key, record.trial.bare_key}:
                 found.setdefault(key, []).append(record)
         return [
             (cell, [record for trial in cell.trials for record in found.get(trial.key, [])])

@@ -70,6 +70,16 @@ class Trial:
         text = canonical_json({"key_version": KEY_VERSION} | self.to_dict())
         return hashlib.sha256(text.encode()).hexdigest()
 
+    @cached_property
+    def bare_key(self) -> str:
+        """The key in a plan that has not seen its data.
+
+        >>> trial = Trial("digits", "q=0.1", "rc", "mlp", 0)
+        >>> trial.with_data("5f0c").bare_key == trial.key
+        True
+        """
+        return self.with_data("").key if self.data_digest else self.key
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         return {

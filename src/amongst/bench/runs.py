@@ -77,7 +77,7 @@ def find_runs(
     for request in (plan.request for plan in remembered(requests)):
         if every or _of_the_paper(request):
             groups.setdefault(_whole(request), []).append(request)
-    done = {record.trial.with_data("").key for record in records}
+    done = {record.trial.bare_key for record in records}
     found = [_run(whole, asked, records, done) for whole, asked in groups.items()]
     owned = share_out([run.table.plan for run in found], records)
     return [replace(run, records=tuple(own)) for run, own in zip(found, owned, strict=True)]
@@ -92,7 +92,7 @@ def share_out(plans: Sequence[Plan], records: Iterable[Record]) -> list[list[Rec
                 asked.setdefault(key, i)
     owned: list[list[Record]] = [[] for _ in plans]
     for record in records:
-        owner = asked.get(record.trial.with_data("").key)
+        owner = asked.get(record.trial.bare_key)
         if owner is not None:
             owned[owner].append(record)
     return owned
@@ -164,7 +164,7 @@ def _seeds(requests: Sequence[Request], plan: Plan) -> int | None:
 
 def _keys(plan: Plan, pool: bool) -> list[str]:
     return [
-        trial.with_data("").key
+        trial.bare_key
         for cell in plan.cells
         for trial in (cell.pool if pool else (*cell.screening, *cell.trials))
     ]

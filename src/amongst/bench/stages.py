@@ -57,7 +57,7 @@ def advance(plan: Plan, records: Iterable[Record]) -> Plan:
         return plan
     found: dict[str, Record] = {}
     for record in records:
-        found[record.key] = found[record.trial.with_data("").key] = record
+        found[record.key] = found[record.trial.bare_key] = record
     return replace(plan, cells=tuple(_advanced(cell, plan, found) for cell in plan.cells))
 
 

@@ -267,7 +267,7 @@ def _searched(
 ) -> Entry:
     """Of a search in rounds, those decide that its criterion passed on, by the search seeds."""
     among = {trial.key for trial in cell.rivals}
-    there = among & {key for r in found for key in (r.key, r.trial.with_data("").key)}
+    there = among & {key for r in found for key in (r.key, r.trial.bare_key)}
     empty = replace(empty, pending=len(among) - len(there))
     if not there:
         return empty

@@ -79,7 +79,7 @@ def short_rounds(runs: Sequence[Run], records: Iterable[Record]) -> str:
     >>> short_rounds([], [])
     ''
     """
-    known = {record.trial.with_data("").key: record for record in records}
+    known = {record.trial.bare_key: record for record in records}
     cut = [run for run in runs if run.kind == "short grid" and any(_grids(run, known))]
     if not cut:
         return ""
