@@ -95,6 +95,8 @@ def test_the_html_page_begins_with_the_findings_of_the_text(both: Reproduction) 
     told = [text.replace("`", "") for text in findings(both)]
     assert all(f"<li>{text}</li>" in page for text in told if "](" not in text)
     assert page.index(told[0]) < page.index("<strong>Table 1: accuracy on benchmark datasets")
+    assert "<dd>2 <small>of 175</small></dd>" in page  # two runs, two cells of the paper
+    assert "<dd>0 <small>of 2</small></dd><dt>are reproduced</dt>" in page
 
 
 def ranked(records: list[Record]) -> Reproduction:

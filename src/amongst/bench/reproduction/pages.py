@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+
+import numpy as np
 
 import amongst
 from amongst.archive import write_atomically
@@ -14,10 +16,12 @@ from amongst.bench.layout import short_labels
 from amongst.bench.page import assemble
 from amongst.bench.paper import dataset_title
 from amongst.bench.payload import payload
+from amongst.bench.render import number
 from amongst.bench.reproduction.findings import findings
 from amongst.bench.reproduction.found import FIGURES, Reproduction, run_title
 from amongst.bench.reproduction.gaps import find_gaps
 from amongst.bench.reproduction.page import picture, reproduction_markdown
+from amongst.bench.reproduction.sheet import REPRODUCED
 from amongst.bench.reproduction.text import plain
 from amongst.bench.runs import Run
 from amongst.bench.summary import Overview, overview
@@ -100,10 +104,22 @@ def reproduction_html(found: Reproduction) -> str:
 
 
 def _overview(found: Reproduction, tables: Sequence[Table]) -> Overview:
-    """The findings of the page, then those of each run."""
+    """Every cell of the paper once, and the findings of the page before those of each run."""
     told = overview(found.evidence.records, tables)
     first = [("", plain(text)) for text in findings(found)]
-    return replace(told, findings=(*first, *told.findings))
+    figures = (told.figures[0], *_verdicts(found), told.figures[-1])
+    return replace(told, figures=figures, findings=(*first, *told.findings))
+
+
+def _verdicts(found: Reproduction) -> Iterator[tuple[str, str, str]]:
+    cells = [shown for sheet in found.tables for shown in sheet.cells.values()]
+    filled = [shown for shown in cells if shown.entry.n]
+    good = sum(shown.verdict == REPRODUCED for shown in filled)
+    yield str(len(filled)), f"of {len(cells)}", "cells of the paper's tables have a number"
+    yield str(good), f"of {len(filled)}", "are reproduced"
+    if filled:
+        middle = np.median([abs(shown.entry.difference) for shown in filled])
+        yield number(float(middle)), "points", "median distance to the paper"
 
 
 def _titled(run: Run, found: Reproduction) -> Table:
