@@ -275,8 +275,8 @@ def _own(
     """A name for the data, and the file behind it; None for one of the catalogue."""
     from amongst.bench.sources import OwnFile
     from amongst.checks import near_matches
+    from amongst.cli.reading import Columns
     from amongst.datasets import names
-    from amongst.datasets.guess import guess_candidates
     from amongst.errors import DataNotFoundError
 
     path, known = Path(data), dataset_names([data])[0]
@@ -286,16 +286,8 @@ def _own(
         near = near_matches(known, names())
         hint = f" Did you mean {' or '.join(near)}?" if near else ""
         raise DataNotFoundError(f"{data} is neither a file nor a name in the catalogue.{hint}")
-    guessed = guess_candidates(path, separator)
-    columns = split(candidates) or (() if guessed is None else (guessed,))
-    options = {
-        "candidates": columns[0] if len(columns) == 1 else columns or None,
-        "truth": truth,
-        "features": split(features) or None,
-        "ignore": split(ignore),
-        "separator": separator,
-    }
-    return path.stem, {path.stem: OwnFile(str(path), tuple(options.items()))}
+    columns = Columns.of(path, candidates, separator, truth=truth, features=features, ignore=ignore)
+    return path.stem, {path.stem: OwnFile(str(path), tuple(columns.options.items()))}
 
 
 def _words(data: str, columns: Mapping[str, str | Many]) -> tuple[str, ...]:

@@ -6,13 +6,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from amongst.cli.narrowing import split
+
 if TYPE_CHECKING:
     import pandas as pd
 
     from amongst.candidates import CandidateSets
     from amongst.datasets import Table
 
-__all__ = ["Columns", "frame_of", "one_or_many", "sets_of"]
+__all__ = ["Columns", "apart", "frame_of", "one_or_many", "sets_of"]
 
 Names = list[str] | None
 
@@ -34,26 +36,29 @@ class Columns:
 
     @classmethod
     def of(cls, file: Path, candidates: Names = None, separator: str = "|", **others: Any) -> Self:
-        """With the column that is plainly candidate labels, where none was named."""
+        """With the column that is plainly candidate labels, where none was named.
+
+        Several columns may be one value, separated by commas, unless a column has just that name.
+        """
         from amongst.datasets.guess import guess_candidates
 
         guessed = None if candidates else guess_candidates(file, separator)
-        named = candidates or (None if guessed is None else [guessed])
-        return cls(candidates=named, separator=separator, **others)
+        named = apart(file, candidates) or (None if guessed is None else [guessed])
+        lists = {name: apart(file, others.get(name)) for name in ("features", "ignore")}
+        return cls(candidates=named, separator=separator, **(others | lists))
 
     def read(self, file: Path) -> Table:
         """The file by these columns."""
         from amongst.datasets import read_table
 
-        return read_table(
-            file,
-            candidates=one_or_many(self.candidates),
-            truth=self.truth,
-            features=self.features,
-            ignore=self.ignore or (),
-            index=self.index,
-            separator=self.separator,
-        )
+        return read_table(file, **self.options)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Of `amongst.datasets.read_table`; values that can be hashed."""
+        named = {"candidates": one_or_many(self.candidates), "ignore": self.ignore or ()}
+        found = asdict(self) | named
+        return {name: tuple(v) if isinstance(v, list) else v for name, v in found.items()}
 
     def told(self, file: Path) -> dict[str, Any]:
         """How the file was read, for files that are read with the model."""
@@ -70,6 +75,18 @@ def one_or_many(columns: Names) -> str | Names:
     ('labels', ['anna', 'ben'])
     """
     return columns[0] if columns and len(columns) == 1 else columns
+
+
+def apart(file: Path, columns: Names) -> Names:
+    """Columns of a file; a value that is none, but whose parts between commas are, is these parts."""
+    from amongst.datasets.guess import column_names
+
+    if not any("," in name for name in columns or ()):
+        return columns
+    known = set(column_names(file))
+    parts = ((name, split([name])) for name in columns or ())
+    meant = (p if name not in known and known.issuperset(p) else (name,) for name, p in parts)
+    return [name for part in meant for name in part]
 
 
 def sets_of(table: Table, file: Path) -> CandidateSets:

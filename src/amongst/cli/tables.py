@@ -18,7 +18,7 @@ from amongst.cli.files import (
     write_table,
 )
 from amongst.cli.fitted import features_for, load_model, read_for
-from amongst.cli.reading import Columns, frame_of, one_or_many, sets_of
+from amongst.cli.reading import Columns, apart, frame_of, one_or_many, sets_of
 from amongst.cli.saying import interruptible
 
 if TYPE_CHECKING:
@@ -58,9 +58,11 @@ Candidates = Annotated[
 Truth = Annotated[str | None, typer.Option(help="Column of true labels, only to report accuracy.")]
 Features = Annotated[
     list[str] | None,
-    typer.Option(help="Feature column; repeatable. Of an NPZ or .mat file, the array of features."),
+    typer.Option(
+        help="Feature columns, by commas or repeated. Of an NPZ or .mat file, the array of features."
+    ),
 ]
-Ignore = Annotated[list[str] | None, typer.Option(help="Column that is no feature; repeatable.")]
+Ignore = Annotated[list[str] | None, typer.Option(help="Columns that are no features.")]
 Index = Annotated[str | None, typer.Option(help="Column that names the rows.")]
 Separator = Annotated[str, typer.Option(help="Between the labels of a cell.")]
 MethodOption = Annotated[MethodName, typer.Option(help="What to train with.")]
@@ -193,8 +195,8 @@ def disambiguate(
     check_table_target("--out", out, (model, file))
     estimator = load_model(model)
     file = as_file(file)
-    columns = candidates or estimator.metadata_.get("candidates")
-    table = read_for(estimator, file, one_or_many(columns), features, index)
+    columns = one_or_many(apart(file, candidates) or estimator.metadata_.get("candidates"))
+    table = read_for(estimator, file, columns, features, index)
     answer = estimator.disambiguate(features_for(estimator, table), sets_of(table, file))
     _write(answer, table, out)
 
