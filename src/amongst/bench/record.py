@@ -129,8 +129,8 @@ class Record:
     --------
     >>> trial = Trial("digits", "q=0.1", "rc", "mlp", seed=0)
     >>> record = Record(trial, metrics={"accuracy_final": 0.97}, curves={"loss": (0.5, 0.25)})
-    >>> Record.from_dict(record.to_dict()) == record
-    True
+    >>> record.key == trial.key, record.failed
+    (True, False)
     """
 
     trial: Trial
@@ -168,28 +168,6 @@ class Record:
     def failed(self) -> bool:
         """Whether training ended in an error."""
         return bool(self.error)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        return {
-            "trial": self.trial.to_dict(),
-            "metrics": dict(self.metrics),
-            "curves": {name: list(values) for name, values in self.curves.items()},
-            "seconds": self.seconds,
-            "device": self.device,
-            "engine": self.engine,
-            "versions": dict(self.versions),
-            "revision": self.revision,
-            "created": self.created,
-            "error": self.error,
-        }
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Record:
-        """The inverse of `to_dict`."""
-        trial = Trial(**values["trial"])
-        curves = {name: tuple(curve) for name, curve in values["curves"].items()}
-        return cls(**(dict(values) | {"trial": trial, "curves": curves}))
 
 
 def canonical_json(value: Any) -> str:

@@ -4,7 +4,7 @@ from amongst.engine.population.backends import BACKENDS
 from amongst.engine.population.evaluate import Criterion
 from amongst.engine.population.member import Member
 from amongst.engine.population.plan import MemoryPlan, plan_memory
-from amongst.engine.population.progress import Progress, population_bar, print_progress
+from amongst.engine.population.progress import Progress, population_bar
 from amongst.engine.population.result import PopulationResult
 from amongst.engine.population.run import train_population
 
@@ -17,6 +17,5 @@ __all__ = [
     "Progress",
     "plan_memory",
     "population_bar",
-    "print_progress",
     "train_population",
 ]

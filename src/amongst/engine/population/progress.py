@@ -17,7 +17,7 @@ from amongst.checks import check_choice
 from amongst.engine.population.member import Member
 from amongst.engine.population.plan import MemoryPlan
 
-__all__ = ["Progress", "population_bar", "print_progress"]
+__all__ = ["Progress", "population_bar"]
 
 
 @dataclass(eq=False)
@@ -92,24 +92,6 @@ class Progress:
         if not len(alive):
             return (float("nan"),) * 3
         return float(alive.min()), float(alive.median()), float(alive.max())
-
-
-def print_progress(progress: Progress) -> None:
-    """An `on_epoch` that keeps one line on the terminal: share done, median, best, time left.
-
-    >>> line = Progress(total=4, done=2, epoch=1, columns=("loss",), values=torch.ones(2, 1))
-    >>> line.began = time.perf_counter()
-    >>> print_progress(line)  # doctest: +ELLIPSIS
-    <BLANKLINE>
-     50 % · epoch 1 · loss median 1 (1 to 1) · ... s left
-    """
-    low, middle, high = progress.summary()
-    name = progress.columns[-1]
-    text = (
-        f"{100 * progress.done / progress.total:3.0f} % · epoch {progress.epoch} · {name} median "
-        f"{middle:.4g} ({low:.4g} to {high:.4g}) · {progress.seconds_left:.0f} s left"
-    )
-    print(f"\r{text}", end="" if progress.done < progress.total else "\n", flush=True)
 
 
 @contextmanager
