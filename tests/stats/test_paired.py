@@ -125,3 +125,40 @@ def test_bad_alternative_and_bad_p_are_named() -> None:
         holm([0.5, 1.5])
     with pytest.raises(InputError, match="two pairs"):
         paired_t([1.0], [2.0])
+
+
+def test_differences_that_rounding_sets_apart_are_tied() -> None:
+    a, b = [0.3, 0.3, 0.5, 0.7], [0.2, 0.4, 0.4, 0.7 - 1e-17]
+    tied = wilcoxon_signed_rank([3, 3, 5, 7], [2, 4, 4, 7], alternative="greater")
+    assert wilcoxon_signed_rank(a, b, alternative="greater") == tied == 0.5
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert paired_t([0.3, 0.4, 0.5], [0.2, 0.3, 0.4]) == 0.0
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-9, 1.0, 1e9, 1e300])
+def test_the_unit_changes_nothing(scale: float) -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 9, 20) * scale, rng.integers(0, 9, 20) * scale
+    assert wilcoxon_signed_rank(a, b) == wilcoxon_signed_rank(a / scale, b / scale)
+
+
+@pytest.mark.parametrize("alternative", ALTERNATIVES)
+def test_many_pairs_take_the_normal_law(alternative: str) -> None:
+    rng = np.random.default_rng(1)
+    a, b = rng.integers(0, 30, 400), rng.integers(0, 29, 400)
+    for n in (300, 400):  # less some zeros: exact, and not
+        ours = wilcoxon_signed_rank(a[:n], b[:n], alternative=alternative)
+        law = stats.wilcoxon(
+            a[:n], b[:n], alternative=alternative, method="asymptotic", correction=True
+        )
+        assert ours == pytest.approx(law.pvalue, rel=0.02)
+    many = rng.normal(size=(2, 100_000))
+    assert 0 <= wilcoxon_signed_rank(*many, alternative=alternative) <= 1
+
+
+def test_what_is_no_number_is_refused() -> None:
+    with pytest.raises(InputError, match="b must be numbers"):
+        paired_t([1.0, 2.0], ["high", "low"])
+    with pytest.raises(InputError, match="p must be numbers"):
+        holm([[0.1], [0.1, 0.2]])

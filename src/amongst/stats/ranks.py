@@ -10,10 +10,9 @@ from scipy import stats
 
 from amongst.checks import check_number
 from amongst.errors import InputError
+from amongst.stats.door import Floats, as_numbers
 
 __all__ = ["FriedmanNemenyi", "friedman_nemenyi"]
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +57,7 @@ def friedman_nemenyi(scores: npt.ArrayLike, alpha: float = 0.05) -> FriedmanNeme
     (array([1.  , 2.25, 2.75]), 0.0388, 1.66)
     """
     check_number("alpha", alpha, low=0, high=1, open_low=True)
-    table = np.asarray(scores, dtype=np.float64)
+    table = as_numbers("scores", scores)
     if table.ndim != 2 or table.shape[0] < 2 or table.shape[1] < 3 or not np.isfinite(table).all():
         raise InputError(
             f"scores has shape {table.shape}; it must be finite, with at least 2 rows (data sets) "

@@ -10,6 +10,7 @@ from scipy import stats
 
 from amongst.checks import check_number
 from amongst.errors import InputError
+from amongst.stats.door import as_numbers
 
 __all__ = ["Summary", "summarize"]
 
@@ -52,7 +53,7 @@ def summarize(values: npt.ArrayLike, confidence: float = 0.95) -> Summary:
     (98.8, 0.071, 98.71)
     """
     check_number("confidence", confidence, low=0, high=1)
-    x = np.asarray(values, dtype=np.float64).ravel()
+    x = as_numbers("values", values).ravel()
     if not len(x) or not np.isfinite(x).all():
         raise InputError(f"values={values!r} must be finite numbers, at least one.")
     mean = float(x.mean())
