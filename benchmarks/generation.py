@@ -5,6 +5,7 @@ python benchmarks/generation.py
 
 from __future__ import annotations
 
+import argparse
 import time
 from collections.abc import Callable
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from amongst.candidates import case, class_dependent, uniform
 
-ROWS, CLASSES, REPEATS = 60_000, 10, 5
+CLASSES = 10
 
 
 def loop(y: np.ndarray, Q: np.ndarray) -> np.ndarray:
@@ -35,13 +36,17 @@ def best(work: Callable[[], object], repeats: int) -> float:
 
 
 def main() -> None:
-    y = np.random.default_rng(0).integers(0, CLASSES, ROWS)
-    Q = case(3, CLASSES)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=60_000)
+    parser.add_argument("--repeats", type=int, default=5, help="the fastest counts")
+    args = parser.parse_args()
+    y = np.random.default_rng(0).integers(0, CLASSES, args.rows)
+    Q, repeats = case(3, CLASSES), args.repeats
     ways = {
         "a loop over rows": best(lambda: loop(y, Q), 1),
-        "uniform(y, q)": best(lambda: uniform(y, 0.5, seed=0), REPEATS),
-        "uniform, no full sets": best(lambda: uniform(y, 0.5, exclude_full=True, seed=0), REPEATS),
-        "class_dependent(y, Q)": best(lambda: class_dependent(y, Q, seed=0), REPEATS),
+        "uniform(y, q)": best(lambda: uniform(y, 0.5, seed=0), repeats),
+        "uniform, no full sets": best(lambda: uniform(y, 0.5, exclude_full=True, seed=0), repeats),
+        "class_dependent(y, Q)": best(lambda: class_dependent(y, Q, seed=0), repeats),
     }
     print(f"{'':24}{'ms':>10}{'times faster':>14}")
     for name, seconds in ways.items():

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
 from itertools import product
@@ -25,7 +26,9 @@ import measure
 import population
 from amongst.engine import as_device
 from amongst.engine.population.cohort import Cohort, form_cohort
-from amongst.engine.population.fused import FusedStep, Tiles
+
+with suppress(ModuleNotFoundError):  # Triton comes with PyTorch for GPUs; --help needs neither
+    from amongst.engine.population.fused import FusedStep, Tiles
 
 CALLS = 10
 COLUMNS = {"variant": "s", "microseconds": ".1f", "alive": "d", "note": "s"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import runpy
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -133,3 +134,37 @@ def test_tiles(benchmark: Callable[[str], ModuleType], monkeypatch: pytest.Monke
     assert last.forward == tried["forward"][1][:2]
     assert last.backward == module.Tiles().backward
     assert (last.early, last.overlap) == (True, False)
+
+
+SCRIPTS = sorted(
+    path
+    for folder in ("benchmarks", "studies")
+    for path in (ROOT / folder).glob("*.py")
+    if "__main__" in path.read_text("utf-8")
+)
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
+def test_help_says_how_and_runs_nothing(
+    path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.syspath_prepend(str(path.parent))
+    monkeypatch.setattr("sys.argv", [path.name, "--help"])
+    before = set(sys.modules)
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(path), run_name="__main__")
+    for name in set(sys.modules) - before:
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(path.parent)):
+            del sys.modules[name]
+    assert not ended.value.code
+    assert capsys.readouterr().out.startswith(f"usage: {path.name}")
+
+
+def test_generation_in_miniature(
+    benchmark: Callable[[str], ModuleType],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("sys.argv", ["it", "--rows", "50", "--repeats", "1"])
+    benchmark("generation").main()
+    assert capsys.readouterr().out.count("\n") == 5
