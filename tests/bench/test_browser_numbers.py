@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from amongst.bench.render import number, signed
 from amongst.bench.report import Report, build_report, to_html
 from amongst.bench.summary import overview
 from amongst.bench.tables import Significance
+from amongst.theory.page import theory_page
+from amongst.theory.verification import Check
 
 WAIT = "new Promise(done => setTimeout(() => requestAnimationFrame(done), 50))"
 FACTS = """
@@ -188,3 +191,26 @@ def test_all_who_lead_are_named() -> None:
     records = [_record(m, 0, v, dataset=d) for (m, d), v in values.items()]
     found = overview(records, build_report(records).tables).findings[0][1]
     assert found.startswith("A and B are each best in 1 of 2 comparisons.")
+
+
+def test_the_theory_is_printed_in_light_and_whole(
+    page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = b"<svg xmlns='http://www.w3.org/2000/svg' width='90' height='30'/>"
+    figure = SimpleNamespace(title="one", alt="one", caption="one", svg=lambda dress: drawn)
+    monkeypatch.setattr("amongst.theory.page.figures", lambda: [figure])
+    path = tmp_path / "theory.html"
+    path.write_text(theory_page([Check("Lemma", "it sums to one", 0.0, 1e-12)]), encoding="utf-8")
+    shown = "[...document.images].filter(e => e.offsetParent).map(e => e.className)"
+    for dark in (False, True):
+        page.screen(688, 1000, dark=dark)
+        page.open(path.as_uri())
+        assert page.js(shown) == ["dark" if dark else "light"]
+    page.call("Emulation.setEmulatedMedia", media="print", features=[
+        {"name": "prefers-color-scheme", "value": "dark"}])  # fmt: skip
+    assert page.js(shown) == ["light"]
+    assert page.js("getComputedStyle(document.body).color") == "rgb(31, 35, 40)"
+    assert page.js(
+        "[...document.querySelectorAll('table')].every(e => e.scrollWidth <= innerWidth)"
+    )
+    page.call("Emulation.setEmulatedMedia", media="")

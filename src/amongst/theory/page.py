@@ -16,8 +16,9 @@ __all__ = ["theory_page"]
 STYLE = """
 :root { color-scheme: light dark; --ink: #1f2328; --faint: #5b636e; --line: #d8dce1;
   --paper: #ffffff; --good: #12805c; --bad: #b3400a; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6e8eb; --faint: #a0a9b4; --line: #333a42;
-  --paper: #16191d; --good: #4cc79a; --bad: #f59454; } }
+@media screen and (prefers-color-scheme: dark) { :root { --ink: #e6e8eb; --faint: #a0a9b4; --line: #333a42;
+  --paper: #16191d; --good: #4cc79a; --bad: #f59454; } figure .light { display: none; } }
+@media print, (prefers-color-scheme: light) { figure .dark { display: none; } }
 body { margin: 2.5rem auto; max-width: 60rem; padding: 0 1.25rem; background: var(--paper);
   color: var(--ink); font: 16px/1.55 system-ui, sans-serif; }
 h1 { font-size: 1.7rem; line-height: 1.2; margin: 0 0 .4rem; }
@@ -34,6 +35,9 @@ th { font-weight: 600; } td.number, th.number { text-align: right; white-space: 
 .formula { font-family: ui-monospace, monospace; font-size: .92rem; margin: .3rem 0 .3rem 1.2rem; }
 figure { margin: 0 0 1rem; } figure img { width: 100%; height: auto; }
 figcaption { font-size: .88rem; }
+@media print { :root { color-scheme: light; } body { margin: 0; max-width: none; padding: 0;
+  font-size: 9.5pt; } .scroll { overflow: visible; } table { font-size: 8pt; }
+  th.number { white-space: normal; } tr, figure { break-inside: avoid; } h2 { break-after: avoid; } }
 """
 
 HEADINGS = (
@@ -133,11 +137,12 @@ def _number(value: float) -> str:
 
 
 def _figure(figure: Figure) -> str:
-    light, dark = (_inline(figure.svg(DRESSES[name])) for name in ("light", "dark"))
+    drawn = "".join(
+        f'<img class="{name}" src="{_inline(figure.svg(DRESSES[name]))}" alt="{escape(figure.alt)}">'
+        for name in ("light", "dark")
+    )
     return (
-        f"<h2>{escape(figure.title)}</h2><figure><picture>"
-        f'<source media="(prefers-color-scheme: dark)" srcset="{dark}">'
-        f'<img src="{light}" alt="{escape(figure.alt)}"></picture>'
+        f"<h2>{escape(figure.title)}</h2><figure>{drawn}"
         f"<figcaption>{escape(figure.caption)}</figcaption></figure>"
     )
 
