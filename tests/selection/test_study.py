@@ -365,6 +365,10 @@ def test_spaces() -> None:
         Range(2.0, 1.0)
     with pytest.raises(InputError, match="low must be above 0"):
         Range(0.0, 1.0, log=True)
+    with pytest.raises(InputError, match="both must be whole"):
+        Range(0.5, 3.0, integer=True)
+    with pytest.raises(InputError, match="low='a' must be a number"):
+        Range("a", 1.0)  # type: ignore[arg-type]
     space = {
         "batch_size": Range(16, 64, integer=True),
         "psi": ["sigmoid", "cross_entropy"],

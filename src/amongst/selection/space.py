@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import ParameterGrid
 
-from amongst.checks import near_matches
+from amongst.checks import check_number, near_matches
 from amongst.errors import InputError
 from amongst.estimators import NeuralClassifier
 from amongst.estimators.pipelines import Estimator, classifier_of, prefix_of
@@ -46,8 +45,14 @@ class Range:
     integer: bool = False
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low <= self.high):
+        for name in ("low", "high"):
+            check_number(f"Range: {name}", getattr(self, name))
+        if self.low > self.high:
             raise InputError(f"Range({self.low!r}, {self.high!r}): low must not be above high.")
+        if self.integer and not (float(self.low).is_integer() and float(self.high).is_integer()):
+            raise InputError(
+                f"Range({self.low!r}, {self.high!r}, integer=True): both must be whole."
+            )
         if self.log and self.low <= 0:
             raise InputError(f"Range({self.low!r}, …, log=True): low must be above 0.")
 
