@@ -81,7 +81,8 @@ def split_of(case: str, seed: int, rows: int) -> Split:
     data = load(name, download=False)
     X, labels = data.features.reshape(len(data), -1), data.labels
     if not condition:
-        assert data.candidates is not None
+        if data.candidates is None:
+            raise SystemExit(f"{name} has no candidate sets of its own; say '{name} q=0.5'.")
         train, test = stratified_folds(labels, 4, seed)[0]
         return _held_out(X, labels, data.candidates, train, test, seed)
     assert data.n_train is not None
@@ -215,7 +216,7 @@ def _summaries(results: pd.DataFrame, order: list[str]) -> list[tuple[str, list[
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--cases", nargs="+", default=list(CASES))
+    parser.add_argument("--cases", nargs="+", default=list(CASES), help=", ".join(CASES))
     parser.add_argument("--models", nargs="+", default=["linear", "mlp"])
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--rows", type=int, default=1500, help="of MNIST, for training and test")

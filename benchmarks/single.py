@@ -130,7 +130,9 @@ def own_peak() -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rows", type=int, default=60_000)
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--quick", action="store_true", help="6,000 rows, 2 epochs")

@@ -36,7 +36,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--epochs", type=int, default=20)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--profile", action="store_true", help="print where the host's time goes")
-    return parser.parse_args()
+    args = parser.parse_args()
+    if args.epochs < 2:
+        parser.error("--epochs: the time of an epoch is that between two")
+    return args
 
 
 def trials(args: argparse.Namespace) -> list[Trial]:

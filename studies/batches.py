@@ -36,7 +36,9 @@ def accuracy(name: str, fold: int, way: str) -> tuple[int, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--datasets", nargs="+", default=["lost", "msrcv2", "birdsong"])
     parser.add_argument("--folds", type=int, default=10)

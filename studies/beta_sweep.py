@@ -44,7 +44,9 @@ def points(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--datasets", nargs="+", default=["mnist", "fashion_mnist", "kmnist"])
     parser.add_argument("--epochs", type=int, default=50)

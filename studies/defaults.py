@@ -107,7 +107,9 @@ class Results:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--datasets", nargs="+", default=["mnist", "fashion_mnist", "kmnist"])
     parser.add_argument("--rates", nargs="+", type=float, default=[0.05], help="of the default")

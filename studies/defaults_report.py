@@ -137,7 +137,9 @@ def put(text: str, name: str, table: str) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("csv", type=Path)
     parser.add_argument("--into", type=Path)
     options = parser.parse_args()

@@ -81,7 +81,9 @@ def run(name: str, seed: int, precision: str, device: str) -> pd.DataFrame:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--datasets", nargs="+", default=["usps", "optdigits", "pendigits"])
     parser.add_argument("--precision", default="bf16")

@@ -168,3 +168,11 @@ def test_generation_in_miniature(
     monkeypatch.setattr("sys.argv", ["it", "--rows", "50", "--repeats", "1"])
     benchmark("generation").main()
     assert capsys.readouterr().out.count("\n") == 5
+
+
+def test_an_epoch_is_timed_between_two(
+    benchmark: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["it", "--epochs", "1"])
+    with pytest.raises(SystemExit, match="2"):
+        benchmark("trials").main()
