@@ -1,0 +1,65 @@
+"""What the package says it needs is what it imports; optional packages fail late, in one sentence."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import amongst
+from amongst.errors import MissingDependencyError
+from amongst.optional import DISTRIBUTIONS, optional_import
+
+SOURCE = Path(amongst.__file__).parent
+PROJECT = Path(__file__).parents[1] / "pyproject.toml"
+NAMES = DISTRIBUTIONS | {"sklearn": "scikit-learn"}
+BROUGHT = {"triton": "torch", "requests": "pooch", "urllib3": "pooch", "sqlalchemy": "optuna"}
+"""Packages that a declared one cannot be without."""
+
+
+def imports(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            yield node.module or ""
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "optional_import":
+            yield ast.literal_eval(node.args[0])
+
+
+def distributions() -> set[str]:
+    """By the name they are installed by, what the source imports from elsewhere."""
+    trees = [ast.parse(path.read_text("utf-8")) for path in SOURCE.rglob("*.py")]
+    roots = {name.partition(".")[0] for tree in trees for name in imports(tree)}
+    foreign = roots - set(sys.stdlib_module_names) - {"amongst"}
+    return {BROUGHT.get(NAMES.get(name, name), NAMES.get(name, name)) for name in foreign}
+
+
+def test_what_is_imported_is_declared_and_what_is_declared_is_imported() -> None:
+    project = tomllib.loads(PROJECT.read_text("utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    stated = [*project["dependencies"], *extras["plot"], *extras["data"]]
+    stated += [*extras["search"], *extras["ray"]]
+    declared = {re.split(r"[^\w-]", requirement)[0] for requirement in stated}
+    assert declared == distributions()
+
+
+def test_a_package_that_is_installed_but_broken_is_not_called_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "half_there.py").write_text("import json.no_such_part\n", "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(MissingDependencyError, match=r"'half_there', which fails \(.*reinstall"):
+        optional_import("half_there", extra="plot", purpose="drawing")
+
+
+def test_a_package_is_called_as_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    monkeypatch.delitem(sys.modules, "PIL.Image", raising=False)
+    with pytest.raises(MissingDependencyError, match=r"'pillow', which is not installed.*\[data\]"):
+        optional_import("PIL.Image", extra="data", purpose="reading images")
