@@ -21,7 +21,7 @@ from safetensors.numpy import save
 
 from amongst.errors import DataNotFoundError, FileFormatError, InputError, StoreError
 
-__all__ = ["Arrays", "read_archive", "write_archive", "write_atomically"]
+__all__ = ["Arrays", "read_archive", "umask", "write_archive", "write_atomically"]
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 FORMAT = "amongst-1"
@@ -106,7 +106,7 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
 def _replace(target: Path, content: bytes) -> None:
     if not target.parent.is_dir():
         raise InputError(f"the folder {str(target.parent)!r} does not exist; make it first.")
-    mode = target.stat().st_mode & 0o7777 if target.exists() else 0o666 & ~_umask()
+    mode = target.stat().st_mode & 0o7777 if target.exists() else 0o666 & ~umask()
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
@@ -120,7 +120,7 @@ def _replace(target: Path, content: bytes) -> None:
         raise
 
 
-def _umask() -> int:
+def umask() -> int:
     """The process's umask, which can only be read by setting it."""
     mask = os.umask(0o077)
     os.umask(mask)

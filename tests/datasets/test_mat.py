@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ import scipy.sparse as sp
 
 from amongst.datasets import Entry, load_mat, read_table
 from amongst.datasets.loading import load_entry
-from amongst.errors import FileFormatError, InputError
+from amongst.datasets.mat import read_mat
+from amongst.errors import FileFormatError, InputError, MissingDependencyError
 
 N, D, K = 12, 5, 4
 
@@ -194,3 +196,11 @@ def test_truncated_file(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:400])
     with pytest.raises(FileFormatError):
         load_mat(path)
+
+
+def test_without_h5py_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "new.mat"
+    write_v73(path, {"data": np.eye(3)})
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    with pytest.raises(MissingDependencyError, match=r"^reading MATLAB 7\.3 .*amongst\[data\]"):
+        read_mat(path)

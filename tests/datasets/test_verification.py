@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from amongst.datasets import Entry, verification, verify
-from amongst.errors import InputError
+from amongst.datasets import Entry, places, verification, verify
+from amongst.errors import InputError, MissingDependencyError
 
 Small = tuple[Entry, Path, dict[str, np.ndarray]]
 
@@ -65,3 +67,30 @@ def test_human_labels_without_their_images(home: Path) -> None:
 def test_unknown_name() -> None:
     with pytest.raises(InputError, match="unknown"):
         verify("lots")
+
+
+def test_a_missing_package_makes_no_data_wrong(
+    small_mnist: Small, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise MissingDependencyError("needs the package 'pillow'")
+
+    monkeypatch.setattr(verification, "load_entry", refuse)
+    assert states(small_mnist[0], monkeypatch)[-1] == ("content", "absent")
+
+
+def test_where_there_is_no_folder_the_sentence_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(places, "roots", list)
+    (check,) = verify("lost")
+    assert "lost.mat is not in any folder (AMONGST_DATA is not set)" in check.detail
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
+def test_a_cache_can_be_shared(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        with places.atomic_write(tmp_path / "copy") as file:
+            file.write(b"1")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "copy").stat().st_mode) == 0o640

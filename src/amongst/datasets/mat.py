@@ -15,7 +15,7 @@ import scipy.io
 import scipy.sparse as sp
 
 from amongst.candidates import CandidateSets
-from amongst.errors import FileFormatError
+from amongst.errors import FileFormatError, MissingDependencyError
 from amongst.optional import optional_import
 
 __all__ = ["MatContents", "read_mat", "read_partial_mat"]
@@ -45,7 +45,7 @@ def read_mat(path: Path) -> dict[str, Any]:
         if _is_hdf5(path):
             return _read_hdf5(path)
         loaded = scipy.io.loadmat(path)
-    except FileFormatError:
+    except (FileFormatError, MissingDependencyError):
         raise
     except Exception as error:  # scipy and h5py raise many kinds on a damaged file
         reason = " ".join(str(error).split()) or type(error).__name__

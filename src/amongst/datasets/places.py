@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from amongst.archive import umask
 from amongst.datasets.catalogue import CATALOGUE
 from amongst.datasets.entries import Entry, File
 from amongst.errors import DataNotFoundError, FileFormatError, InputError
@@ -78,7 +79,7 @@ def require(entry: Entry, file: File) -> Path:
 
 def missing(entry: Entry, file: File, reason: str = "") -> str:
     """One line: what is missing, why it could not be fetched, and where to put it by hand."""
-    looked = " and ".join(str(root) for root in roots()) or "no folder (AMONGST_DATA is not set)"
+    looked = " and ".join(str(root) for root in roots()) or "any folder (AMONGST_DATA is not set)"
     target = (roots() or [Path("<folder>")])[0] / entry.home / file.name
     origin = (file.urls or (entry.source,))[0]
     how = f" It {reason}." if reason else ""
@@ -151,6 +152,7 @@ def atomic_write(path: Path) -> Iterator[BinaryIO]:
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
+        os.chmod(name, 0o666 & ~umask())  # a cache may be shared; mkstemp's files are the owner's
         os.replace(name, path)
     except BaseException:
         with suppress(OSError):

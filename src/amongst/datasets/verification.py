@@ -12,7 +12,7 @@ from amongst.datasets.dataset import Dataset
 from amongst.datasets.entries import Entry, File
 from amongst.datasets.loading import is_here, load_entry
 from amongst.datasets.places import check_sha256, find, missing, sha256_of
-from amongst.errors import AmongstError
+from amongst.errors import AmongstError, MissingDependencyError
 
 __all__ = ["Check", "verify"]
 
@@ -95,6 +95,8 @@ def _check_content(entry: Entry) -> Check:
         if entry.layout == "cifar":
             read_cifar(entry, use_copy=False)
         dataset = load_entry(entry, check=entry.layout.startswith("cifar"))
+    except MissingDependencyError as error:
+        return Check(entry.name, "content", "absent", f"not read: {error}")
     except AmongstError as error:
         return Check(entry.name, "content", "wrong", str(error))
     return Check(entry.name, "content", "ok", _summary(entry, dataset))
