@@ -13,6 +13,7 @@ from amongst.archive import write_atomically
 from amongst.bench.record import Record, Trial
 from amongst.bench.store import FILTERS, Store
 from amongst.checks import check_choice
+from amongst.datasets.frames import EXACT_FLOATS
 from amongst.errors import DataNotFoundError, FileFormatError, InputError, StoreError
 from amongst.optional import optional_import
 
@@ -175,7 +176,7 @@ def _write(frame: pd.DataFrame, path: Path, suffix: str) -> None:
 def _read(path: Path) -> pd.DataFrame:
     try:
         if path.suffix == ".csv":
-            return pd.read_csv(path, keep_default_na=False, na_values=[""])
+            return pd.read_csv(path, keep_default_na=False, na_values=[""], **EXACT_FLOATS)
         optional_import("pyarrow", extra="data", purpose="reading Parquet")
         return pd.read_parquet(path)
     except (ValueError, OSError) as error:

@@ -7,16 +7,20 @@ import gzip
 import warnings
 from collections.abc import Collection
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import pandas as pd
 
 from amongst.errors import DataNotFoundError, FileFormatError, InputError
 from amongst.optional import optional_import
 
-__all__ = ["existing_file", "read_csv_frame", "read_parquet_frame"]
+__all__ = ["EXACT_FLOATS", "existing_file", "read_csv_frame", "read_parquet_frame"]
 
 MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "-nan", "null", "NULL", "None", "<NA>")
+
+_PANDAS = tuple(int(part) for part in pd.__version__.split(".")[:2])
+EXACT_FLOATS: dict[str, Any] = {} if _PANDAS >= (3, 1) else {"float_precision": "round_trip"}
+"""For `pandas.read_csv`: before 3.1 it missed every third number by the last bit."""
 
 
 def existing_file(path: str | Path) -> Path:
@@ -76,6 +80,7 @@ def _parsed(path: Path, text: Collection[str], answers: Collection[str]) -> pd.D
         index_col=False,
         skipinitialspace=True,
         low_memory=False,
+        **EXACT_FLOATS,
     )
 
 
