@@ -105,7 +105,10 @@ class CandidateSets:
             rows = [rows]
         if sp.issparse(self.members) and isinstance(rows, slice):
             rows = np.arange(len(self))[rows]
-        members = self.members[rows]
+        try:
+            members = self.members[rows]
+        except NotImplementedError:  # SciPy before 1.15 has no sparse vectors
+            members = np.empty(0)
         if members.ndim != 2 or members.shape[1] != self.n_classes:
             raise InputError("sets are indexed by rows alone; sets.mask[…] takes columns, too.")
         return CandidateSets(members, self.classes)
