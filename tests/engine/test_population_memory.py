@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from amongst.engine.population import (
     train_population,
 )
 from amongst.engine.population.cohort import Cohort, form_cohort
+from amongst.engine.population.plan import available_memory
 from amongst.errors import AmongstWarning, InputError
 from amongst.methods import LW, RC
 from amongst.metrics import accuracy, covering_rate
@@ -161,3 +163,8 @@ def test_the_bar_shows_plan_best_and_median(capsys: pytest.CaptureFixture[str]) 
     shown = " ".join(capsys.readouterr().err.split())
     assert "3 members need" in shown
     assert f"best {low:.4f} median {median:.4f}" in shown
+
+
+def test_memory_is_guessed_where_the_system_cannot_tell(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "sysconf_names")  # as on Windows
+    assert available_memory("cpu") == 4 << 30

@@ -124,8 +124,7 @@ def available_memory(device: torch.device | str = "cpu") -> int:
         free = torch.cuda.mem_get_info(device)[0]
         idle = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
         return int(SAFE_SHARE * (free + idle))
-    names = os.sysconf_names
-    if "SC_AVPHYS_PAGES" not in names:
+    if "SC_AVPHYS_PAGES" not in getattr(os, "sysconf_names", ()):  # macOS; Windows has none at all
         return 4 * GIB
     return int(SAFE_SHARE * os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
 
