@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from amongst.bench import Record, figures
+from amongst.bench import Record, demo, figures
 from amongst.bench.figures import (
     Figure,
     Panel,
@@ -22,7 +22,7 @@ from amongst.bench.figures import (
 )
 from amongst.bench.plans import Request, make_plan
 from amongst.bench.tables import collect
-from amongst.errors import InputError, MissingDependencyError
+from amongst.errors import AmongstWarning, InputError, MissingDependencyError
 
 Maker = Callable[..., list[Record]]
 
@@ -157,3 +157,13 @@ def test_without_matplotlib_the_extra_is_named(
     figure = variant_figure(collect(synthetic(plan, epochs=12), plan))
     with pytest.raises(MissingDependencyError, match=r"amongst\[plot\]"):
         draw(figure, tmp_path / "figure.png")
+
+
+def test_a_demo_without_matplotlib_says_why_it_has_no_picture(
+    synthetic: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    plan = make_plan(Request("demo", seeds=1))
+    table = collect(synthetic(plan, epochs=12), plan)
+    with pytest.warns(AmongstWarning, match=r"no picture: .*amongst\[plot\]"):
+        assert demo.picture_of(table, tmp_path / "demo.png") is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from amongst.bench.report import build_report, to_html
 from amongst.bench.session import run_request
 from amongst.bench.store import Store
 from amongst.bench.tables import Table, collect
-from amongst.errors import MissingDependencyError
+from amongst.errors import AmongstWarning, MissingDependencyError
 
 __all__ = ["Demo", "conditions_figure", "run_demo"]
 
@@ -55,7 +56,7 @@ def run_demo(
     page = folder / "demo.html"
     report = build_report(records, [plan], source=store.name)
     write_atomically(page, to_html(report, title=plan.title).encode())
-    return Demo(table, store, page, _picture(table, folder / "demo.png"))
+    return Demo(table, store, page, picture_of(table, folder / "demo.png"))
 
 
 def conditions_figure(table: Table) -> Figure:
@@ -82,8 +83,10 @@ def conditions_figure(table: Table) -> Figure:
     return Figure(table.plan.title, label, "test accuracy, %", tuple(panels), columns)
 
 
-def _picture(table: Table, path: Path) -> Path | None:
+def picture_of(table: Table, path: Path) -> Path | None:
+    """Draw the table; without Matplotlib, a warning that names the extra, and None."""
     try:
         return draw(conditions_figure(table), path)
-    except MissingDependencyError:
+    except MissingDependencyError as error:
+        warnings.warn(f"there is no picture: {error}", AmongstWarning, stacklevel=2)
         return None
