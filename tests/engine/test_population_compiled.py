@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from typing import Any
 
 import pytest
 import torch
@@ -12,7 +13,7 @@ from amongst.engine import Features, Settings
 from amongst.engine.population import Member, backends, train_population
 from amongst.engine.population.cohort import form_cohort
 from amongst.errors import AmongstWarning, InputError
-from amongst.methods import CC, LW, Method
+from amongst.methods import CC, LW, RC, Method
 
 N, D, K = 50, 6, 4
 WIDTHS = {"widths": (8, 7)}
@@ -61,7 +62,7 @@ def test_where_compiling_fails_auto_goes_on_without(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(torch, "compile", broken)
     monkeypatch.setattr(backends, "WORTH_COMPILING", 0.0)
     monkeypatch.setattr(shutil, "which", lambda name: f"/bin/{name}")
-    with pytest.warns(AmongstWarning, match=r"not compiled \(no compiler here\)"):
+    with pytest.warns(AmongstWarning, match=r"could not compile the step \(no compiler here\)"):
         found = parameters("auto")
     for ours, theirs in zip(found, expected, strict=True):
         assert torch.equal(ours, theirs)
@@ -71,6 +72,25 @@ def test_where_compiling_fails_auto_goes_on_without(monkeypatch: pytest.MonkeyPa
 def test_compiled_members_equal_those_that_are_not() -> None:
     for ours, theirs in zip(parameters("compiled"), parameters("eager"), strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+def test_rc_beside_lw_is_compiled() -> None:
+    """With whole freedom to fuse, torch.compile loses a buffer of this step (KeyError: 'buf63')."""
+    generator = torch.Generator().manual_seed(0)
+    x, inside = (
+        torch.randn(64, 20, generator=generator),
+        torch.rand(64, 16, generator=generator) < 0.3,
+    )
+    inside[:, 0] = True
+    chosen = [Member(method, inside, Settings(epochs=1, batch_size=32)) for method in (RC(), LW())]
+    kwargs: dict[str, Any] = {"options": {"widths": (8, 8)}, "device": "cpu"}
+    ours, theirs = (
+        train_population(Features(x), chosen, backend=backend, **kwargs)
+        for backend in ("compiled", "eager")
+    )
+    for i in range(2):
+        torch.testing.assert_close(ours.model(i).state_dict(), theirs.model(i).state_dict())
 
 
 def test_a_module_of_ones_own_is_told_which_backends_take_it() -> None:

@@ -33,6 +33,9 @@ WARM_UPS = 3
 WORTH_COMPILING = 1e13
 """Floating-point operations of a training on a CPU, about three minutes on two cores, below which
 compiling for half a minute does not pay."""
+INDUCTOR: dict[str, Any] = {"max_fusion_size": 4}
+"""Options of torch.compile on a CPU: with larger fusions it loses buffers of populations in which a
+method takes a second pass, and stops with a KeyError; the speed is about the same."""
 
 Stepper = Callable[[int], None]
 """Takes the number of rows in the next batch, and runs the step."""
@@ -103,7 +106,9 @@ def make_stepper(
         return partial(advance, cohort)
     step: Advance = advance
     if backend == "compiled":
-        step = _guarded(torch.compile(advance, fullgraph=True, dynamic=False), fallback)
+        fusing = INDUCTOR if cohort.device.type == "cpu" else None
+        step = torch.compile(advance, fullgraph=True, dynamic=False, options=fusing)
+        step = _guarded(step, fallback)
     elif backend == "fused":
         from amongst.engine.population.fused import FusedStep
 
@@ -123,7 +128,12 @@ def _guarded(step: Advance, fallback: bool) -> Advance:
         except torch._dynamo.exc.TorchDynamoException as error:
             if fallback:
                 reason = str(error).strip().splitlines()[0]
-                warnings.warn(f"not compiled ({reason})", AmongstWarning, stacklevel=2)
+                warnings.warn(
+                    f"torch.compile could not compile the step ({reason}); the training goes on as "
+                    "it is, slower.",
+                    AmongstWarning,
+                    stacklevel=2,
+                )
                 step = advance
                 return step(cohort, size)
             raise InputError(
