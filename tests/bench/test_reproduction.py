@@ -105,7 +105,7 @@ def odd_records() -> list[Record]:
 
 def same(first: list[Record], second: list[Record]) -> bool:
     """Equality that holds for NaN, too."""
-    texts = [sorted(map(repr, map(Record.to_dict, found))) for found in (first, second)]
+    texts = [sorted(map(repr, found)) for found in (first, second)]
     return texts[0] == texts[1]
 
 
