@@ -473,3 +473,12 @@ def test_the_package_imports_its_rooms_when_they_are_asked_for() -> None:
         assert getattr(amongst, name) is not None
         assert name in dir(amongst)
     assert not hasattr(amongst, "nothing")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_an_output_without_our_signs_is_written_to_all_the_same(home: Path, encoding: str) -> None:
+    """As a pipe on Windows, or LANG=C: the box, the bars and β are not in its encoding."""
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+    for arguments in (["--help"], ["describe", home / "iris.csv"]):
+        done = process(*arguments, env=environment, encoding=encoding)
+        assert (done.returncode, done.stderr) == (0, "")
