@@ -28,6 +28,7 @@ from amongst import (
     RCClassifier,
     as_candidates,
 )
+from amongst.archive import read_archive, write_archive
 from amongst.candidates import CandidateSets, uniform
 from amongst.errors import DivergenceError, FileFormatError, InputError
 
@@ -143,6 +144,31 @@ def test_saved_files_hold_no_pickle_and_are_checked(easy: Any, tmp_path: Path) -
             amongst.load(path)
     with pytest.raises(FileNotFoundError):
         amongst.load(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"params": {"of_a_later_version": 1}},
+        {"params": None},
+        {"classes": {}},
+        {"estimator": ["LWClassifier"]},
+        {"state": {}},
+        {"n_features_in": 7, "state": {"settings": {"knob": 1}}},
+    ],
+)
+def test_a_whole_file_of_another_version_is_refused_in_one_line(
+    easy: Any, tmp_path: Path, change: dict[str, Any]
+) -> None:
+    path = tmp_path / "model"
+    LWClassifier(model="linear", epochs=1).fit(easy[0], easy[2]).save(path)
+    arrays, facts = read_archive(path)
+    write_archive(path, arrays, facts | change)
+    with pytest.raises(FileFormatError, match=r"another version of amongst wrote it[^\n]*$"):
+        amongst.load(path)
+    write_archive(path, {}, facts)
+    with pytest.raises(FileFormatError, match=r"^[^\n]*Missing key[^\n]*$"):
+        amongst.load(path)
 
 
 def test_a_module_of_ones_own(easy: Any, tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from amongst.archive import read_archive, write_archive
-from amongst.errors import FileFormatError, InputError
+from amongst.archive import Arrays, read_archive, write_archive
+from amongst.errors import AmongstError, FileFormatError, InputError
 from amongst.estimators.base import PartialLabelClassifier
 from amongst.estimators.labels import labels_from_json, labels_to_json
 
@@ -76,12 +76,34 @@ def load(path: str | os.PathLike[str], **params: Any) -> PartialLabelClassifier:
     >>> load(path).classes_.tolist()
     ['a', 'b']
     """
+    arrays, facts = read_archive(path)
+    try:
+        return _rebuilt(os.fspath(path), arrays, facts, params)
+    except AmongstError:
+        raise
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        RuntimeError,
+        TypeError,
+        ValueError,
+    ) as error:
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        raise FileFormatError(
+            f"{os.fspath(path)!r} cannot be brought back ({reason}): another version of amongst wrote "
+            "it, or it does not fit the parameters given to load."
+        ) from error
+
+
+def _rebuilt(
+    path: str, arrays: Arrays, facts: dict[str, Any], params: dict[str, Any]
+) -> PartialLabelClassifier:
     from amongst.estimators import ESTIMATORS
 
-    arrays, facts = read_archive(path)
     if facts.get("kind") != "estimator" or facts.get("estimator") not in ESTIMATORS:
         raise FileFormatError(
-            f"{os.fspath(path)!r} holds {facts.get('estimator', facts.get('kind', 'something else'))!r}, "
+            f"{path!r} holds {facts.get('estimator', facts.get('kind', 'something else'))!r}, "
             "which this version of amongst cannot load."
         )
     estimator: PartialLabelClassifier = ESTIMATORS[facts["estimator"]](
