@@ -207,7 +207,15 @@ def test_what_is_no_evidence_is_refused(small: Path, tmp_path: Path) -> None:
     for name in ("trials.parquet", "curves.parquet"):
         (tmp_path / name).write_bytes((small / name).read_bytes())
     manifest = json.loads((small / "manifest.json").read_text())
-    for change, words in (({"keys": "0"}, "do not|does not belong"), ({"format": 99}, "newer")):
+    changes: list[tuple[dict[str, object], str]] = [
+        ({"keys": "0"}, "does not belong"),
+        ({"format": 99, "requests": None}, "newer"),
+        ({"format": None}, "damaged"),
+        ({"format": "later"}, "damaged"),
+        ({"requests": None}, "damaged"),
+        ({"requests": [1]}, "damaged"),
+    ]
+    for change, words in changes:
         (tmp_path / "manifest.json").write_text(json.dumps(manifest | change))
         with pytest.raises(FileFormatError, match=words):
             read_evidence(tmp_path)

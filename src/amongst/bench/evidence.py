@@ -148,23 +148,29 @@ def read_evidence(folder: str | Path) -> Evidence:
             f"{home} holds no evidence ({MANIFEST} is missing). Make it with: amongst evidence "
             f"pack STORE --into {home}"
         )
-    try:
-        manifest = json.loads((home / MANIFEST).read_text("utf-8"))
-        newest = manifest["format"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise FileFormatError(f"{home / MANIFEST} is damaged ({error}).") from error
-    if newest > FORMAT:
-        raise FileFormatError(
-            f"{home} was written by a newer release of amongst: pip install --upgrade amongst"
-        )
+    manifest = _read_manifest(home)
     records = unpack_trials(read_table(home / TRIALS))
     records = unpack_curves(records, read_table(home / CURVES), KEPT)
-    if _digest(records) != manifest["keys"]:
+    if _digest(records) != manifest.get("keys"):
         raise FileFormatError(
             f"{home / TRIALS} does not belong to {MANIFEST} beside it: their trials differ. Take "
             "both files from one revision."
         )
     return Evidence(tuple(records), tuple(manifest["requests"]), manifest)
+
+
+def _read_manifest(home: Path) -> dict[str, Any]:
+    try:
+        manifest = dict(json.loads((home / MANIFEST).read_text("utf-8")))
+        newer = int(manifest["format"]) > FORMAT
+        requests = [] if newer else [dict(request) for request in manifest["requests"]]
+    except (ValueError, KeyError, TypeError) as error:
+        raise FileFormatError(f"{home / MANIFEST} is damaged ({error}).") from error
+    if newer:
+        raise FileFormatError(
+            f"{home} was written by a newer release of amongst: pip install --upgrade amongst"
+        )
+    return manifest | {"requests": requests}
 
 
 def unpack(folder: str | Path, store: str | Path) -> int:
