@@ -341,7 +341,7 @@ def test_gradients_of_a_population_by_torch_func(module: Any) -> None:
 def test_vmap_compiles_into_one_graph(module: Any) -> None:
     torch.compiler.reset()
     criterion, stacked = module(SETS), torch.stack((scores(), scores(1)))
-    together = torch.vmap(criterion, in_dims=(0, None))
+    together = torch.vmap(criterion.forward, in_dims=(0, None))  # torch 2.8 cannot name a module
     compiled = torch.compile(together, fullgraph=True, backend="eager")
     torch.testing.assert_close(compiled(stacked, ROWS), together(stacked, ROWS))
 

@@ -339,7 +339,7 @@ def _pragma(connection: sqlite3.Connection, name: str) -> int:
 def _is_alive(host: str, pid: int, alive: float) -> bool:
     if time.time() - alive > STALE_SECONDS:
         return False
-    if host != socket.gethostname():
+    if host != socket.gethostname() or os.name == "nt":  # where kill(pid, 0) is Ctrl-C, no question
         return True
     try:
         os.kill(pid, 0)

@@ -100,6 +100,8 @@ def _is_dead(runner: str) -> bool:
 
 
 def _exists(pid: int) -> bool:
+    if os.name == "nt":  # where kill(pid, 0) is Ctrl-C, no question
+        return True
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
