@@ -18,8 +18,8 @@ from amongst.methods import CC, LW, RC, Method
 N, D, K = 50, 6, 4
 WIDTHS = {"widths": (8, 7)}
 COMPILER = pytest.mark.skipif(
-    shutil.which("g++") is None or " " in torch.__file__,
-    reason="needs a C++ compiler; torch quotes no path, so one without a space",
+    shutil.which("g++") is None or " " in torch.__file__ or not backends.COMPILES_RIGHT,
+    reason="needs torch 2.12 and a C++ compiler; torch quotes no path, so one without a space",
 )
 METHODS: tuple[Method, ...] = (LW(beta=8.0, fade=1.0), LW("sigmoid", beta=2.0), CC())
 
@@ -48,10 +48,21 @@ def test_a_long_training_is_compiled_where_there_is_a_compiler(
     cohort = form_cohort(members(), features(), "mlp", dict(WIDTHS))
     assert backends.choose_backend("auto", cohort) == "eager"
     monkeypatch.setattr(backends, "WORTH_COMPILING", 0.0)
+    monkeypatch.setattr(backends, "COMPILES_RIGHT", True)
     monkeypatch.setattr(shutil, "which", lambda name: f"/bin/{name}")
     assert backends.choose_backend("auto", cohort) == "compiled"
     monkeypatch.setattr(shutil, "which", lambda name: None)
     assert backends.choose_backend("auto", cohort) == "eager"
+
+
+def test_a_torch_that_compiles_wrong_is_not_used_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    cohort = form_cohort(members(), features(), "mlp", dict(WIDTHS))
+    monkeypatch.setattr(backends, "WORTH_COMPILING", 0.0)
+    monkeypatch.setattr(backends, "COMPILES_RIGHT", False)
+    monkeypatch.setattr(shutil, "which", lambda name: f"/bin/{name}")
+    assert backends.choose_backend("auto", cohort) == "eager"
+    with pytest.raises(InputError, match=r"on a CPU needs torch 2\.12 or newer"):
+        backends.choose_backend("compiled", cohort)
 
 
 def test_where_compiling_fails_auto_goes_on_without(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,6 +76,7 @@ def test_where_compiling_fails_auto_goes_on_without(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(torch, "compile", broken)
     monkeypatch.setattr(backends, "WORTH_COMPILING", 0.0)
+    monkeypatch.setattr(backends, "COMPILES_RIGHT", True)
     monkeypatch.setattr(shutil, "which", lambda name: f"/bin/{name}")
     with pytest.warns(AmongstWarning, match=r"could not compile the step \(no compiler here\)"):
         found = parameters("auto")

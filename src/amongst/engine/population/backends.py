@@ -33,6 +33,9 @@ WARM_UPS = 3
 WORTH_COMPILING = 1e13
 """Floating-point operations of a training on a CPU, about three minutes on two cores, below which
 compiling for half a minute does not pay."""
+COMPILES_RIGHT = torch.torch_version.TorchVersion(torch.__version__) >= (2, 12)
+"""On a CPU, torch.compile before 2.12 gave members wrong weights, without a word, where two of them
+differ in method or β; one method alone came out right, and so did all on a GPU."""
 INDUCTOR: dict[str, Any] = {"max_fusion_size": 4}
 """Options of torch.compile on a CPU: with larger fusions it loses buffers of populations in which a
 method takes a second pass, and stops with a KeyError; the speed is about the same."""
@@ -64,6 +67,11 @@ def choose_backend(backend: str, cohort: Cohort) -> str:
             "backend='compiled' is for the linear model and the MLP; other modules go through vmap, "
             "with backend='eager', or 'graph' on a GPU. Use 'auto'."
         )
+    if backend == "compiled" and not on_gpu and not COMPILES_RIGHT:
+        raise InputError(
+            f"backend='compiled' on a CPU needs torch 2.12 or newer, this is {torch.__version__}: "
+            "before, torch.compile gave members wrong weights. Use 'auto'."
+        )
     reason = why_not_fused(cohort) if backend == "fused" else None
     if reason is not None:
         raise InputError(f"backend='fused' cannot train this population: {reason}. Use 'auto'.")
@@ -85,7 +93,8 @@ def _worth_compiling(cohort: Cohort) -> bool:
     """Whether a training on a CPU is long, and there is a C++ compiler to shorten it."""
     weights = sum(p.numel() for p in cohort.network.parameters if p.dim() == 3)
     work = 6.0 * weights * cohort.n_rows * cohort.epochs
-    if work < WORTH_COMPILING or not isinstance(cohort.network, StackedDense):
+    known = COMPILES_RIGHT and isinstance(cohort.network, StackedDense)
+    if work < WORTH_COMPILING or not known:
         return False
     may_start_others = not multiprocessing.current_process().daemon
     return may_start_others and any(map(shutil.which, (os.environ.get("CXX", "g++"), "clang++")))
