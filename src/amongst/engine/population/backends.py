@@ -33,7 +33,7 @@ WARM_UPS = 3
 WORTH_COMPILING = 1e13
 """Floating-point operations of a training on a CPU, about three minutes on two cores, below which
 compiling for half a minute does not pay."""
-COMPILES_RIGHT = torch.torch_version.TorchVersion(torch.__version__) >= (2, 12)
+COMPILES_RIGHT = torch.torch_version.TorchVersion(torch.__version__) >= "2.12"
 """On a CPU, torch.compile before 2.12 gave members wrong weights, without a word, where two of them
 differ in method or β; one method alone came out right, and so did all on a GPU."""
 INDUCTOR: dict[str, Any] = {"max_fusion_size": 4}
