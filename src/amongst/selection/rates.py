@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy.typing as npt
 
 from amongst.candidates import as_candidates
 from amongst.checks import check_integer, check_number
-from amongst.errors import InputError
+from amongst.errors import AmongstWarning, InputError
 
 __all__ = ["LabelRates", "estimate_label_q"]
 
@@ -64,7 +65,7 @@ def estimate_label_q(
     uniform_rows : how many rows of the uniform law to add, 0 for maximum likelihood; None for
         10 √n.
     tolerance : EM stops when nothing moves by more.
-    max_iterations : at most.
+    max_iterations : EM stops here too, with a warning.
 
     Examples
     --------
@@ -86,13 +87,24 @@ def estimate_label_q(
     added = (
         10 * n**0.5 if uniform_rows is None else check_number("uniform_rows", uniform_rows, low=0)
     )
-    prior, rates, moved, iterations = np.full(k, 1 / k), np.full(k, common), np.inf, 0
-    while moved > tolerance and iterations < max_iterations:
+    prior, rates = np.full(k, 1 / k), np.full(k, common)
+    for iteration in range(1, max_iterations + 1):
         before = np.concatenate((prior, rates))
         prior, rates = _round(patterns, counts, prior, rates, added, common)
-        moved = float(np.abs(np.concatenate((prior, rates)) - before).max())
-        iterations += 1
-    return LabelRates(rates, prior, iterations)
+        if np.abs(np.concatenate((prior, rates)) - before).max() <= tolerance:
+            return LabelRates(rates, prior, iteration)
+    _warn_unsettled(tolerance, max_iterations, uniform_rows)
+    return LabelRates(rates, prior, max_iterations)
+
+
+def _warn_unsettled(tolerance: float, max_iterations: int, uniform_rows: float | None) -> None:
+    fewer = "" if uniform_rows is None else ", or leave uniform_rows at None, which settles sooner"
+    warnings.warn(
+        f"EM has not settled after max_iterations={max_iterations}: the rates still move by more "
+        f"than tolerance={tolerance:g}. Raise max_iterations, or the tolerance{fewer}.",
+        AmongstWarning,
+        stacklevel=3,
+    )
 
 
 def _round(
