@@ -85,6 +85,19 @@ def test_trained_auto_rows_are_preferred_to_interpolation(path):
     assert not stale["trained"].any()
 
 
+def test_the_noise_takes_the_number_of_seeds_of_each_cell(path):
+    """Welch: auto was trained with two seeds, the best fixed β with three."""
+    frame = read_sweep(path)
+    extra = frame[(frame["beta"] == 8.0) & (frame["lr"] == 0.1) & (frame["seed"] < 2)].copy()
+    extra["rule"], extra["accuracy"] = "auto", 50.0 + extra["seed"]
+    extra["beta"] = [
+        beta_from_sizes(size_law(10, q), psi) for q, psi in zip(extra.q, extra.psi, strict=True)
+    ]
+    noise = compare(pd.concat([frame, extra]))["noise"]
+    assert np.allclose(noise, 2 * np.sqrt(0.5 / 2 + 0.1**2 / 3))
+    assert np.allclose(compare(frame)["noise"], 2 * np.sqrt(2 * 0.1**2 / 3))
+
+
 def test_constants_are_found_again_on_other_data_than_the_check():
     truth = AutoRule(lift=3.0, scale=6.0, floor=4.0, cap=64.0)
     frame = pd.concat([made(truth, ("a", "b")), made(AUTO, ("check",))])

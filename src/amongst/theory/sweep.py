@@ -98,9 +98,12 @@ def interpolated(column: pd.DataFrame, beta: float) -> tuple[float, float]:
     >>> [round(value, 6) for value in interpolated(column, 2.0)]
     [92.0, 0.3]
     """
-    at, means = _curve(column)
-    _, stds = _curve(column.assign(mean=column["std"]))
-    return float(np.interp(np.log(beta), at, means)), float(np.interp(np.log(beta), at, stds))
+    return _between(column, "mean", beta), _between(column, "std", beta)
+
+
+def _between(column: pd.DataFrame, name: str, beta: float) -> float:
+    at, values = _curve(column, name)
+    return float(np.interp(np.log(beta), at, values))
 
 
 def compare(frame: pd.DataFrame, rule: AutoRule = AUTO, K: int = 10) -> pd.DataFrame:
@@ -113,7 +116,8 @@ def compare(frame: pd.DataFrame, rule: AutoRule = AUTO, K: int = 10) -> pd.DataF
     -------
     DataFrame with dataset, psi, q, auto_beta, trained, auto, auto_std, best_beta, best, best_std,
     small (the better of β = 1 and 2), small_std, to_best and to_small (auto minus these), noise
-    (two standard errors of a difference of means).
+    (two standard errors of the difference to_best, 2 √(s²/n + s′²/n′), each cell with its own
+    number of seeds).
     """
     fixed, trained = cells(frame), cells(frame, "auto")
     groups = fixed.groupby(PROBLEM, sort=True)
@@ -127,10 +131,9 @@ def _line(
     beta = beta_from_sizes(size_law(K, q), psi, rule)
     run = trained[(trained[PROBLEM] == list(key)).all(axis=1)] if len(trained) else trained
     near = bool(len(run)) and abs(float(run["beta"].iloc[0]) / beta - 1) < 0.05
-    auto, std = (
-        (float(run["mean"].iloc[0]), float(run["std"].iloc[0]))
-        if near
-        else interpolated(column, beta)
+    auto, std, n = (
+        float(run[name].iloc[0]) if near else _between(column, name, beta)
+        for name in ("mean", "std", "n")
     )
     best = column.loc[column["mean"].idxmax()]
     small = column[column["beta"].isin(SMALL)]
@@ -152,7 +155,7 @@ def _line(
         "small_std": float(least["std"]),
         "to_best": auto - float(best["mean"]),
         "to_small": auto - float(least["mean"]),
-        "noise": 2 * float(np.sqrt((std**2 + best["std"] ** 2) / best["n"])),
+        "noise": 2 * float(np.sqrt(std**2 / n + best["std"] ** 2 / best["n"])),
     }
 
 
@@ -181,10 +184,10 @@ def fit_rule(
     return found, loss(found)
 
 
-def _curve(column: pd.DataFrame) -> tuple[Array, Array]:
-    """log β and mean accuracy, in order of β."""
+def _curve(column: pd.DataFrame, name: str = "mean") -> tuple[Array, Array]:
+    """log β and mean accuracy, or another column, in order of β."""
     known = column[column["beta"] > 0].sort_values("beta")
-    return np.log(known["beta"].to_numpy()), known["mean"].to_numpy()
+    return np.log(known["beta"].to_numpy()), known[name].to_numpy()
 
 
 def _distance(rule: AutoRule) -> float:
