@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
-from amongst.bench import Store
+from amongst.bench import Store, store_errors
+from amongst.bench import record as record_module
 from amongst.bench.evidence import pack, read_evidence
 from amongst.bench.execute_local import LocalExecutor
 from amongst.bench.plans import Request, make_plan
@@ -61,6 +63,44 @@ def test_without_any_known_request_the_records_are_shown_as_they_are(tmp_path: P
     result = CliRunner().invoke(app, ["report", str(path)])
     assert result.exit_code == 0, result.output
     assert "90.00" in result.output
+
+
+def keys_of(version: int, patch: pytest.MonkeyPatch) -> None:
+    for module in (record_module, store_errors):
+        patch.setattr(module, "KEY_VERSION", version)
+
+
+@pytest.mark.parametrize(("theirs", "ours"), [(1, 3), (3, 1)], ids=["older", "newer"])
+def test_results_under_other_keys_are_refused_and_not_run_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, theirs: int, ours: int
+) -> None:
+    keys_of(theirs, monkeypatch)
+    path = kept(tmp_path / "s.sqlite", CC.to_dict())
+    before = path.read_bytes()
+    keys_of(ours, monkeypatch)
+    expected = rf"s\.sqlite holds results of key version {theirs}, .* version {ours}:.*--store"
+    for readonly in (False, True):
+        with pytest.raises(FileFormatError, match=expected):
+            Store(path, readonly=readonly)
+    assert path.read_bytes() == before
+
+
+def test_the_release_that_made_results_under_other_keys_is_named() -> None:
+    record = Record(make_plan(CC).trials[0], versions={"amongst": "9.1.0"})
+    assert store_errors.other_keys(Path("s"), 2, record).endswith("pip install 'amongst==9.1.0'")
+    unknown = replace(record, versions={})
+    assert store_errors.other_keys(Path("s"), 2, unknown).endswith("pip install --upgrade amongst")
+    assert store_errors.other_keys(Path("s"), 0, unknown).endswith("that made these")
+
+
+def test_evidence_under_other_keys_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pyarrow")
+    pack([kept(tmp_path / "s.sqlite", CC.to_dict())], tmp_path / "evidence")
+    keys_of(2, monkeypatch)
+    with pytest.raises(FileFormatError, match=r"evidence holds results of key version 1, .* 2:"):
+        read_evidence(tmp_path / "evidence")
 
 
 def damage(path: Path, change: str) -> str:

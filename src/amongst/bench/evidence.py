@@ -22,9 +22,10 @@ from amongst.bench.evidence_columns import (
     unpack_trials,
     write_table,
 )
-from amongst.bench.record import Record, canonical_json
+from amongst.bench.record import Record, canonical_json, key_version
 from amongst.bench.runs import find_runs
 from amongst.bench.store import Store
+from amongst.bench.store_errors import other_keys
 from amongst.errors import DataNotFoundError, FileFormatError, InputError
 
 __all__ = ["Evidence", "is_evidence", "pack", "read_evidence", "unpack", "write_evidence"]
@@ -152,11 +153,19 @@ def read_evidence(folder: str | Path) -> Evidence:
     records = unpack_trials(read_table(home / TRIALS))
     records = unpack_curves(records, read_table(home / CURVES), KEPT)
     if _digest(records) != manifest.get("keys"):
-        raise FileFormatError(
-            f"{home / TRIALS} does not belong to {MANIFEST} beside it: their trials differ. Take "
-            "both files from one revision."
-        )
+        raise FileFormatError(_other_trials(home, records, manifest))
     return Evidence(tuple(records), tuple(manifest["requests"]), manifest)
+
+
+def _other_trials(home: Path, records: Sequence[Record], manifest: Mapping[str, Any]) -> str:
+    """Why the keys are not those of the manifest."""
+    version = key_version(lambda version: _digest(records, version) == manifest.get("keys"))
+    if version is not None:
+        return other_keys(home, version, records[0])
+    return (
+        f"{home / TRIALS} does not belong to {MANIFEST} beside it: their trials differ. Take "
+        "both files from one revision."
+    )
 
 
 def _read_manifest(home: Path) -> dict[str, Any]:
@@ -262,8 +271,10 @@ def _curve_facts(
     }
 
 
-def _digest(records: Iterable[Record]) -> str:
-    keys = "\n".join(sorted(record.key for record in records))
+def _digest(records: Iterable[Record], version: int | None = None) -> str:
+    """Of all keys, of this version unless told."""
+    trials = [record.trial for record in records]
+    keys = "\n".join(sorted(t.key if version is None else t.key_at(version) for t in trials))
     return hashlib.sha256(keys.encode()).hexdigest()
 
 

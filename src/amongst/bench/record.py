@@ -6,7 +6,7 @@ import datetime
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -15,12 +15,16 @@ import numpy as np
 
 from amongst.errors import InputError
 
-__all__ = ["KEY_VERSION", "Record", "Scalar", "Trial", "canonical_json", "now"]
+__all__ = ["KEY_VERSION", "Record", "Scalar", "Trial", "canonical_json", "key_version", "now"]
 
 Scalar = str | int | float | bool
 
 KEY_VERSION = 1
-"""Part of every key: it grows when the same settings begin to give other numbers."""
+"""Part of every key: it grows when the same settings begin to give other numbers.
+
+Files of another version are recognised by their keys, and refused: see `key_version`.
+"""
+LATER_VERSIONS = 10
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,11 @@ class Trial:
     @cached_property
     def key(self) -> str:
         """sha256 of the canonical JSON of all fields, 64 hex digits."""
-        text = canonical_json({"key_version": KEY_VERSION} | self.to_dict())
+        return self.key_at(KEY_VERSION)
+
+    def key_at(self, version: int) -> str:
+        """The key that a release with this `KEY_VERSION` gives."""
+        text = canonical_json({"key_version": version} | self.to_dict())
         return hashlib.sha256(text.encode()).hexdigest()
 
     @cached_property
@@ -177,6 +185,16 @@ def canonical_json(value: Any) -> str:
     '{"a":[0.1,true],"b":1}'
     """
     return json.dumps(_canonical(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def key_version(matches: Callable[[int], bool]) -> int | None:
+    """The version whose keys match, looked for among all before this one and some after.
+
+    >>> trial = Trial("digits", "q=0.1", "rc", "mlp", seed=0)
+    >>> key_version(lambda version: trial.key_at(version) == trial.key) == KEY_VERSION
+    True
+    """
+    return next(filter(matches, range(1, KEY_VERSION + LATER_VERSIONS)), None)
 
 
 def now() -> str:

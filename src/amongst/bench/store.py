@@ -18,9 +18,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from amongst.bench.record import Record, Trial, canonical_json, now
+from amongst.bench.record import Record, Trial, canonical_json, key_version, now
 from amongst.bench.rows import COLUMNS, from_row, to_row
-from amongst.bench.store_errors import damaged, damaged_record, explain, too_new
+from amongst.bench.store_errors import damaged, damaged_record, explain, other_keys, too_new
 from amongst.bench.store_opening import connect, file_identity
 from amongst.checks import check_choice
 from amongst.errors import FileFormatError, InputError, StoreError
@@ -29,6 +29,7 @@ __all__ = ["SCHEMA_VERSION", "Store"]
 
 APPLICATION_ID = 0x414D4F4E  # "AMON"
 STALE_SECONDS = 60.0
+UNREADABLE = (ValueError, TypeError, AttributeError, zlib.error)
 FILTERS = ("dataset", "condition", "method", "model", "seed", "fold", "key", "data_digest")
 
 _MIGRATIONS = (
@@ -249,7 +250,7 @@ class Store:
         """A record; SQLite does not notice a damaged byte within a value, its key does."""
         try:
             record = from_row(row)
-        except (ValueError, TypeError, AttributeError, zlib.error) as error:
+        except UNREADABLE as error:
             raise FileFormatError(damaged_record(self.path, row[0], str(error))) from error
         if record.key != row[0]:
             finding = "its settings are not those of its key"
@@ -286,6 +287,23 @@ class Store:
             raise FileFormatError(too_new(self._connection, self.path, version, SCHEMA_VERSION))
         if self.readonly and version < SCHEMA_VERSION and not tables:
             raise FileFormatError(f"{self.path} is empty: it holds no results yet.")
+        if tables:
+            self._check_keys()
+
+    def _check_keys(self) -> None:
+        """Under keys of another version every trial would seem missing, and be run again."""
+        row = self._connection.execute(
+            f"SELECT {', '.join(COLUMNS)} FROM records LIMIT 1"
+        ).fetchone()
+        try:
+            record = from_row(row) if row else None
+        except UNREADABLE:  # named by its key when it is read
+            return
+        if record is None or record.key == row[0]:
+            return
+        version = key_version(lambda version: record.trial.key_at(version) == row[0])
+        if version is not None:
+            raise FileFormatError(other_keys(self.path, version, record))
 
     def _check_pages(self) -> None:
         """Before the first change: a damaged file stays as it is."""

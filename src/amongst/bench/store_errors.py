@@ -7,9 +7,10 @@ import sqlite3
 from pathlib import Path
 
 import amongst
+from amongst.bench.record import KEY_VERSION, Record
 from amongst.errors import FileFormatError, StoreError
 
-__all__ = ["damaged", "damaged_record", "explain", "too_new"]
+__all__ = ["damaged", "damaged_record", "explain", "other_keys", "too_new"]
 
 
 def explain(error: sqlite3.DatabaseError, path: Path, verb: str) -> Exception:
@@ -65,4 +66,18 @@ def too_new(connection: sqlite3.Connection, path: Path, version: int, known: int
     return (
         f"{path} has store version {version}; this amongst reads up to {known}. It was "
         f"written by a newer release{f', {made_by}' if made_by else ''}: pip install {install}"
+    )
+
+
+def other_keys(path: Path, version: int, record: Record) -> str:
+    """Results whose keys have another version, one of them, and the release that reads them."""
+    made_by = record.versions.get("amongst", amongst.__version__)
+    if made_by != amongst.__version__:
+        install = f": pip install 'amongst=={made_by}'"
+    else:
+        install = ": pip install --upgrade amongst" if version > KEY_VERSION else ""
+    return (
+        f"{path} holds results of key version {version}, and this amongst makes version "
+        f"{KEY_VERSION}: the same settings give other numbers. Nothing was changed. Name another file "
+        f"with --store to run the trials again, or go on with the release that made these{install}"
     )
