@@ -76,7 +76,8 @@ class LWClassifier(NeuralClassifier):
 
     Parameters
     ----------
-    psi : ``"cross_entropy"``, ``"sigmoid"``, or another trainable name of `amongst.losses.PSIS`.
+    psi : ``"cross_entropy"`` by default, as in `LWLoss`; the function `leveraged_weighted` has
+        ``"sigmoid"``. Or another trainable name of `amongst.losses.PSIS`.
     beta : ≥ 0, the leverage on non-candidates; or ``"auto"``, which reads it off the candidate
         sets (`amongst.theory.auto_beta`).
     alpha : ≥ 0, the factor on candidates.
@@ -198,8 +199,9 @@ class CLPLClassifier(NeuralClassifier):
 
     Parameters
     ----------
-    psi : name of a trainable binary loss; Cour has ``"squared_hinge"``.
-    form : ``"max"`` as the LW paper writes it, ``"mean"`` as Cour does.
+    psi : name of a trainable binary loss; ``"squared_hinge"`` by default, as Cour has it.
+    form : ``"mean"`` by default, Cour's own; `CLPLLoss` and `amongst.methods.CLPL` have ``"max"``,
+        as the LW paper writes it.
     model : ``"linear"`` by default, as in the original.
     epochs, … : see `NeuralClassifier`.
 

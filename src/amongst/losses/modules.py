@@ -169,7 +169,8 @@ class LWLoss(PartialLabelLoss):
     Parameters
     ----------
     candidates : anything `as_candidates` takes.
-    psi : ``"cross_entropy"``, ``"sigmoid"``, or another name in `PSIS`.
+    psi : ``"cross_entropy"`` by default, where the function `leveraged_weighted` has ``"sigmoid"``;
+        or another name in `PSIS`.
     beta : ≥ 0, the leverage on non-candidates; or a rule that gives it from (candidates, ψ), such
         as `amongst.theory.auto_beta`.
     alpha : ≥ 0, the factor on candidates.
@@ -316,6 +317,13 @@ class MinimumLoss(_PsiLoss):
 
 class CLPLLoss(_PsiLoss):
     """CLPL: ψ(max_{z∈s} g_z) + Σ_{z∉s} ψ(−g_z), or with ``form="mean"`` Cour's convex one.
+
+    Parameters
+    ----------
+    candidates : anything `as_candidates` takes.
+    psi : name of a trainable binary loss; ``"squared_hinge"`` by default, as Cour has it.
+    form : ``"max"`` by default, as the LW paper writes it; `CLPLClassifier` has ``"mean"``.
+    reduction, check : see `PartialLabelLoss`.
 
     Examples
     --------

@@ -48,7 +48,8 @@ def leveraged_weighted(
     Parameters
     ----------
     scores, inside, weights : shape (..., K).
-    psi : name of a binary loss, or a `Psi`.
+    psi : name of a binary loss, or a `Psi`; ``"sigmoid"`` by default, where `LWLoss` and
+        `LWClassifier` have ``"cross_entropy"``.
     beta, alpha : numbers, or tensors that broadcast over (...).
 
     Returns

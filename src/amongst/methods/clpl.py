@@ -20,7 +20,8 @@ __all__ = ["CLPL"]
 class CLPL(Method):
     """ψ(max_{z∈s} g_z) + Σ_{z∉s} ψ(−g_z), or with ``form="mean"`` ψ of the mean score over s.
 
-    The first is how the LW paper writes it; the second is Cour's own, which is convex.
+    The first, ``"max"`` by default, is how the LW paper writes it; the second is Cour's own, which
+    is convex and the default of `CLPLClassifier`.
 
     Examples
     --------
