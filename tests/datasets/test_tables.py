@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import runpy
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amongst.datasets import load_csv, load_npz, load_parquet, read_table
+from amongst.datasets import frames, load_csv, load_npz, load_parquet, read_table
 from amongst.errors import AmongstWarning, DataNotFoundError, FileFormatError, InputError
 
 CSV = "id,wing,weight,labels,true\na1,10,1.5,owl|kite,owl\nb2,12,1.1,kite,kite\nc3,9,0.5,emu | owl,emu\n"
@@ -281,3 +282,22 @@ def test_npz_errors_say_what_there_is(tmp_path: Path) -> None:
     np.savez(path, X=np.eye(2), S=np.array([{1}, {2}], dtype=object))
     with pytest.raises(FileFormatError, match="not read for safety"):
         load_npz(path, candidates="S")
+
+
+def test_numbers_of_a_csv_are_exact(tmp_path: Path) -> None:
+    rows = np.random.default_rng(0).normal(size=(300, 2)).tolist()
+    text = "".join(f"{a!r},{b!r},owl\n" for a, b in rows)
+    path = write(tmp_path, f"wing,weight,labels\n{text}")
+    assert read_table(path, candidates="labels").features.tolist() == rows
+
+
+@pytest.mark.parametrize(("version", "wanted"), [("3.0.6", "round_trip"), ("3.1.0", None)])
+def test_a_pandas_that_misses_the_last_bit_is_asked_for_it(
+    birds: Path, monkeypatch: pytest.MonkeyPatch, version: str, wanted: str | None
+) -> None:
+    """Since 3.1 the question is deprecated."""
+    asked = []
+    monkeypatch.setattr(pd, "__version__", version)
+    monkeypatch.setattr(pd, "read_csv", lambda *_, **how: asked.append(how.get("float_precision")))
+    runpy.run_path(frames.__file__)["read_csv_frame"](birds, text=(), answers=())
+    assert asked == [wanted]
