@@ -115,6 +115,20 @@ def test_rows_are_taken_by_any_index_of_rows(sparse: bool) -> None:
             sets[:, columns]
 
 
+def test_columns_of_sparse_sets_are_refused_by_a_scipy_without_sparse_vectors(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Before 1.15, a row or column of a sparse array was a NotImplementedError."""
+    sets = as_candidates(as_candidates(["a|b", "b"]).to_sparse(), classes=["a", "b"])
+
+    def no_vectors(*_: object) -> None:
+        raise NotImplementedError("We have not yet implemented 1D sparse slices")
+
+    monkeypatch.setattr(type(sets.members), "__getitem__", no_vectors)
+    with pytest.raises(ValueError, match="indexed by rows alone"):
+        sets[:, 1]
+
+
 def test_labels_are_compared_as_they_are() -> None:
     """NumPy would make text of all where one is."""
     sets = as_candidates([[1, 2], [2], [3]])
