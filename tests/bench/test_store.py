@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import sqlite3
 import tempfile
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import amongst
-from amongst.bench import Record, Store, Trial, read_records, store_opening
+from amongst.bench import Record, Store, Trial, export, read_records, store_opening
 from amongst.bench import store as store_module
 from amongst.errors import DataNotFoundError, FileFormatError, InputError, StoreError
 
@@ -123,6 +126,24 @@ def test_an_export_is_the_store(tmp_path: Path, suffix: str) -> None:
         assert read_records(tmp_path / f"out{suffix}", seed=1) == store.records(seed=1)
     assert read_records(tmp_path / "s.sqlite") == read_records(tmp_path / f"out{suffix}")
     assert not list(tmp_path.glob("*.part"))
+
+
+def test_an_export_is_read_with_exact_numbers_by_every_pandas(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, asked = pd.read_csv, []
+
+    def spy(path: Path, *, float_precision: str = "", **how: object) -> pd.DataFrame:
+        asked.append(float_precision)
+        return read(path, **how)
+
+    monkeypatch.setattr(pd, "read_csv", spy)
+    monkeypatch.setattr(export, "EXACT_FLOATS", {"float_precision": "round_trip"})
+    with Store(tmp_path / "s.sqlite") as store:
+        store.add_all(one(seed, lr=seed / 7) for seed in range(40))
+        store.export(tmp_path / "out.csv")
+        assert read_records(tmp_path / "out.csv") == store.records(curves=False)
+    assert asked == ["round_trip"]
 
 
 def test_an_export_of_another_kind_is_refused(tmp_path: Path) -> None:
@@ -355,6 +376,16 @@ def test_a_dead_process_holds_no_claim(tmp_path: Path) -> None:
     os.waitpid(pid, 0)
     with Store(path) as store:
         assert store.claim([key]) == [key]
+
+
+def test_on_windows_no_signal_asks_for_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There, kill(pid, 0) is Ctrl-C; a runner that says nothing is dead all the same."""
+    with monkeypatch.context() as windows:
+        windows.setattr(os, "name", "nt")
+        windows.setattr(os, "kill", lambda *_: pytest.fail("Ctrl-C was sent"))
+        here, now = socket.gethostname(), time.time()
+        assert store_module._is_alive(here, 1, now)
+        assert not store_module._is_alive(here, 1, now - 2 * store_module.STALE_SECONDS)
 
 
 def test_many_threads_with_a_store_each_lose_nothing(tmp_path: Path) -> None:
