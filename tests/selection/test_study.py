@@ -244,6 +244,14 @@ def test_trials_of_a_living_runner_are_left_alone(sqlite: str) -> None:
     assert states(study) == {"COMPLETE": 1, "FAIL": 1, "RUNNING": 1, "WAITING": 1}
 
 
+def test_on_windows_no_signal_asks_for_a_runner(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = runners.RUNNER.split(":")[0]
+    with monkeypatch.context() as windows:
+        windows.setattr(os, "name", "nt")
+        windows.setattr(os, "kill", lambda *_: pytest.fail("Ctrl-C was sent"))
+        assert not runners._is_dead(f"{host}:1:abc")
+
+
 def test_a_trial_without_a_mark_is_put_back_once_nobody_else_is_at_work(sqlite: str) -> None:
     search(sqlite, trials=1)
     study = study_at(sqlite)
