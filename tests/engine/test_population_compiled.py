@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 import shutil
 from typing import Any
 
@@ -63,6 +64,16 @@ def test_a_torch_that_compiles_wrong_is_not_used_for_it(monkeypatch: pytest.Monk
     assert backends.choose_backend("auto", cohort) == "eager"
     with pytest.raises(InputError, match=r"on a CPU needs torch 2\.12 or newer"):
         backends.choose_backend("compiled", cohort)
+
+
+@pytest.mark.parametrize(
+    ("version", "right"), [("2.9.1+cpu", False), ("2.11.0", False), ("2.12.0+cpu", True)]
+)
+def test_which_torch_compiles_right(
+    monkeypatch: pytest.MonkeyPatch, version: str, right: bool
+) -> None:
+    monkeypatch.setattr(torch, "__version__", version)
+    assert runpy.run_path(backends.__file__)["COMPILES_RIGHT"] is right
 
 
 def test_where_compiling_fails_auto_goes_on_without(monkeypatch: pytest.MonkeyPatch) -> None:
