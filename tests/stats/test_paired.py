@@ -149,12 +149,25 @@ def test_many_pairs_take_the_normal_law(alternative: str) -> None:
     a, b = rng.integers(0, 30, 400), rng.integers(0, 29, 400)
     for n in (300, 400):  # less some zeros: exact, and not
         ours = wilcoxon_signed_rank(a[:n], b[:n], alternative=alternative)
-        law = stats.wilcoxon(
-            a[:n], b[:n], alternative=alternative, method="asymptotic", correction=True
-        )
+        law = stats.wilcoxon(a[:n], b[:n], alternative=alternative, correction=True)
         assert ours == pytest.approx(law.pvalue, rel=0.02)
     many = rng.normal(size=(2, 100_000))
     assert 0 <= wilcoxon_signed_rank(*many, alternative=alternative) <= 1
+
+
+def test_many_pairs_name_no_method_that_another_scipy_lacks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The normal law is 'approx' before 1.15 and 'asymptotic' since; 'auto' takes it in both."""
+    asked, theirs = [], stats.wilcoxon
+
+    def spy(*args: object, method: str = "auto", **kwargs: object) -> object:
+        asked.append(method)
+        return theirs(*args, method=method, **kwargs)
+
+    monkeypatch.setattr(stats, "wilcoxon", spy)
+    wilcoxon_signed_rank(np.arange(1, 400), np.zeros(399))
+    assert asked == ["auto"]
 
 
 def test_what_is_no_number_is_refused() -> None:

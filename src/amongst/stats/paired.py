@@ -50,10 +50,8 @@ def wilcoxon_signed_rank(
     if not len(difference):
         return 1.0
     if len(difference) > EXACT:
-        found = stats.wilcoxon(
-            difference, alternative=alternative, method="asymptotic", correction=True
-        )
-        return float(found.pvalue)
+        found = stats.wilcoxon(difference, alternative=alternative, correction=True)
+        return float(found.pvalue)  # the normal law has one name before SciPy 1.15, another since
     doubled = np.rint(2 * stats.rankdata(np.abs(difference))).astype(np.int64)
     law = _sign_law(doubled)
     positive = int(doubled[difference > 0].sum())
