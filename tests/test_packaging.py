@@ -11,9 +11,14 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from rich.progress import Progress
 
 import amongst
+from amongst.datasets.resumable import Resumable
+from amongst.engine.population.progress import population_bar
+from amongst.engine.progress import training_bar
 from amongst.errors import MissingDependencyError
+from amongst.estimators.bars import bar
 from amongst.optional import DISTRIBUTIONS, optional_import
 
 SOURCE = Path(amongst.__file__).parent
@@ -72,3 +77,18 @@ def test_a_package_is_called_as_it_is_installed(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.delitem(sys.modules, "PIL.Image", raising=False)
     with pytest.raises(MissingDependencyError, match=r"'pillow', which is not installed.*\[data\]"):
         optional_import("PIL.Image", extra="data", purpose="reading images")
+
+
+def test_bars_that_are_not_shown_print_nothing_with_every_rich(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before 14.3, a bar that was switched off ended with an empty line in a pipe."""
+    monkeypatch.setattr(Progress, "stop", lambda progress: progress.console.print())
+    with (
+        training_bar("LW", epochs=1, show=False),
+        population_bar("LW", show=False),
+        bar("pairs", 1, show=False),
+        Resumable(tmp_path / "a.part", None, progress=False)._bar(1, 0),
+    ):
+        pass
+    assert capsys.readouterr().err == ""

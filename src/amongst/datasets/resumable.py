@@ -87,7 +87,7 @@ class Resumable:
     @contextmanager
     def _bar(self, total: int | None, done: int) -> Iterator[Callable[[int], None]]:
         columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
-        console = Console(stderr=True)
+        console = Console(stderr=True, quiet=not self.progress)
         with Progress(
             *columns, TransferSpeedColumn(), console=console, disable=not self.progress
         ) as bar:

@@ -30,7 +30,7 @@ def training_bar(
         TextColumn("loss {task.fields[loss]:.4f}  covering {task.fields[covering]:.1%}"),
         TimeRemainingColumn(),
     )
-    console = Console(stderr=True)
+    console = Console(stderr=True, quiet=not show)
     with Progress(*columns, console=console, disable=not show) as progress:
         task = progress.add_task(title, total=epochs, loss=float("nan"), covering=0.0)
 

@@ -24,6 +24,7 @@ def bar(title: str, total: int, show: bool) -> Iterator[Callable[[], None]]:
         MofNCompleteColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), disable=not show) as progress:
+    console = Console(stderr=True, quiet=not show)
+    with Progress(*columns, console=console, disable=not show) as progress:
         task = progress.add_task(title, total=total)
         yield lambda: progress.advance(task)

@@ -117,7 +117,8 @@ def population_bar(
         TextColumn("{task.fields[text]}"),
         TimeRemainingColumn(),
     )
-    with RichProgress(*parts, console=Console(stderr=True), disable=not show) as bar:
+    console = Console(stderr=True, quiet=not show)
+    with RichProgress(*parts, console=console, disable=not show) as bar:
         task = bar.add_task(title, total=None, text="")
 
         def on_epoch(progress: Progress) -> None:
