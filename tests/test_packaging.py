@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -55,6 +56,24 @@ def test_what_is_imported_is_declared_and_what_is_declared_is_imported() -> None
     stated += [*extras["search"], *extras["ray"]]
     declared = {re.split(r"[^\w-]", requirement)[0] for requirement in stated}
     assert declared == distributions()
+
+
+def test_a_release_holds_what_is_committed_and_nothing_that_lies_beside() -> None:
+    tool = tomllib.loads(PROJECT.read_text("utf-8"))["tool"]
+    stated = set(tool["hatch"]["build"]["targets"]["sdist"]["only-include"])
+    if not (PROJECT.parent / ".git").exists():
+        pytest.skip("no checkout")
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=PROJECT.parent, capture_output=True, text=True, check=True
+    )
+    committed = {name.partition("/")[0] for name in listed.stdout.splitlines()}
+    assert stated == committed - {".gitignore", "pyproject.toml"}  # which are always in it
+
+
+def test_the_package_is_typed_and_says_its_version() -> None:
+    project = tomllib.loads(PROJECT.read_text("utf-8"))["project"]
+    assert (SOURCE / "py.typed").is_file()
+    assert project["version"] == amongst.__version__
 
 
 def test_a_version_that_fails_is_not_promised() -> None:
