@@ -150,7 +150,7 @@ def peak_gib() -> float:
     status = Path("/proc/self/status")
     if not status.exists():
         return float("nan")
-    line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+    line = next(line for line in status.read_text("utf-8").splitlines() if line.startswith("VmHWM"))
     return int(line.split()[1]) / 2**20
 
 

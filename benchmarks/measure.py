@@ -122,11 +122,11 @@ def save(path: str | None, content: dict[str, Any]) -> None:
     if path:
         partial = Path(f"{path}.tmp")
         partial.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(json.dumps(content, indent=1) + "\n")
+        partial.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
         os.replace(partial, path)
 
 
 def read(path: str) -> dict[str, Any]:
     """What `save` wrote."""
-    content: dict[str, Any] = json.loads(Path(path).read_text())
+    content: dict[str, Any] = json.loads(Path(path).read_text("utf-8"))
     return content

@@ -124,7 +124,7 @@ def own_peak() -> float:
     this one, so that all ways would show the parent's peak."""
     status = Path("/proc/self/status")
     if status.exists():
-        line = next(x for x in status.read_text().splitlines() if x.startswith("VmHWM"))
+        line = next(x for x in status.read_text("utf-8").splitlines() if x.startswith("VmHWM"))
         return int(line.split()[1]) / 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 

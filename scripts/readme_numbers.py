@@ -46,10 +46,10 @@ def main() -> int:
 
 def update(page: Path, render: Callable[[Path], str], results: Path) -> bool:
     """Whether the page's block changes; written unless only checking."""
-    text = page.read_text()
+    text = page.read_text("utf-8")
     new = filled(text, render(results))
     if new != text and "--check" not in sys.argv:
-        page.write_text(new)
+        page.write_text(new, "utf-8")
     return new != text
 
 

@@ -19,11 +19,11 @@ START, END = "<!-- beta table -->", "<!-- end of beta table -->"
 
 
 def put_between(path: Path, table: str) -> None:
-    text = path.read_text()
+    text = path.read_text("utf-8")
     if START not in text or END not in text:
         raise SystemExit(f"{path} has no marks {START} and {END}")
     head, tail = text.split(START)[0], text.split(END)[1]
-    path.write_text(f"{head}{START}\n{table}\n{END}{tail}")
+    path.write_text(f"{head}{START}\n{table}\n{END}{tail}", encoding="utf-8")
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -63,7 +63,7 @@ MODULES = sorted(
 def test_imports_point_down(path: Path) -> None:
     room = room_of(path)
     assert room in FLOOR_OF, f"{room} stands on no floor: add it to FLOORS"
-    assert violations(room, imported_rooms(ast.parse(path.read_text()))) == []
+    assert violations(room, imported_rooms(ast.parse(path.read_text("utf-8")))) == []
 
 
 def test_the_walk_catches_an_upward_and_a_sideways_import() -> None:

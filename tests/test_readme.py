@@ -17,7 +17,7 @@ SET_UP = ("make ", "git ", "pip ")
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
-    return BLOCK.findall(page.read_text())
+    return BLOCK.findall(page.read_text("utf-8"))
 
 
 def commands(text: str) -> list[list[str]]:

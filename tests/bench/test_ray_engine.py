@@ -25,7 +25,7 @@ REQUEST = Request("demo", methods=("cc", "lw-sigmoid"), conditions=("q=0.3",), s
 
 def parent(pid: int) -> int:
     try:
-        return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+        return int(Path(f"/proc/{pid}/stat").read_text("utf-8").rsplit(")", 1)[1].split()[1])
     except (OSError, ValueError):
         return 0
 
