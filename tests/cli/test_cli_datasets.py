@@ -11,7 +11,8 @@ import scipy.io
 from typer.testing import CliRunner
 
 from amongst.cli.datasets import app
-from amongst.datasets import CATALOGUE
+from amongst.datasets import CATALOGUE, verification
+from amongst.errors import MissingDependencyError
 
 REAL = os.environ.get("AMONGST_DATA", "")
 
@@ -95,6 +96,19 @@ def test_verify_tells_sound_absent_and_wrong_apart(home: Path) -> None:
     code, output = run("verify", "mnist")
     assert code == 1
     assert "not here" in output
+
+
+def test_data_that_no_package_here_reads_are_not_called_absent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise MissingDependencyError("needs the package 'h5py'")
+
+    monkeypatch.setattr(verification, "load_entry", refuse)
+    code, output = run("verify", "digits")
+    assert code == 1
+    assert output.startswith("not read digits")
+    assert "0 datasets checked, 0 not here, 1 not read, 0 wrong" in output
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ def test_a_missing_package_makes_no_data_wrong(
         raise MissingDependencyError("needs the package 'pillow'")
 
     monkeypatch.setattr(verification, "load_entry", refuse)
-    assert states(small_mnist[0], monkeypatch)[-1] == ("content", "absent")
+    assert states(small_mnist[0], monkeypatch)[-1] == ("content", "unread")
 
 
 def test_where_there_is_no_folder_the_sentence_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,7 +41,12 @@ app = typer.Typer(
     no_args_is_help=True,
     help="The catalogue of datasets: what there is, where, and if it is sound.",
 )
-MARKS = {"ok": "[green]ok[/]", "absent": "[yellow]not here[/]", "wrong": "[bold red]wrong[/]"}
+MARKS = {
+    "ok": "[green]ok[/]",
+    "absent": "[yellow]not here[/]",
+    "unread": "[yellow]not read[/]",
+    "wrong": "[bold red]wrong[/]",
+}
 SHADES = " ░▒▓█"
 MOST_CELLS = 40
 Name = Annotated[
@@ -126,11 +131,15 @@ def verify_command(
             for check in found:
                 console.print(line_of(check), soft_wrap=True)
     bad = [check for check in checks if check.state == "wrong"]
-    absent = {check.dataset for check in checks if check.state == "absent"}
-    checked = {check.dataset for check in checks} - absent
+    absent, unread = (
+        {check.dataset for check in checks if check.state == state}
+        for state in ("absent", "unread")
+    )
+    checked = {check.dataset for check in checks} - absent - unread
     seen = counted(len(checked), "dataset")
-    console.print(f"\n{seen} checked, {len(absent)} not here, {len(bad)} wrong")
-    if bad or (name is not None and absent):
+    left = f"{len(absent)} not here" + (f", {len(unread)} not read" if unread else "")
+    console.print(f"\n{seen} checked, {left}, {len(bad)} wrong")
+    if bad or (name is not None and (absent or unread)):
         raise typer.Exit(1)
 
 

@@ -16,7 +16,7 @@ from amongst.errors import AmongstError, MissingDependencyError
 
 __all__ = ["Check", "verify"]
 
-State = Literal["ok", "absent", "wrong"]
+State = Literal["ok", "absent", "unread", "wrong"]
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Check:
     ----------
     dataset : its name.
     what : a file, or ``content``.
-    state : ``"ok"``, ``"absent"`` or ``"wrong"``.
+    state : ``"ok"``, ``"absent"``, ``"unread"`` (a package is missing) or ``"wrong"``.
     detail : what was found, or what is wrong, in one line.
 
     Examples
@@ -96,7 +96,7 @@ def _check_content(entry: Entry) -> Check:
             read_cifar(entry, use_copy=False)
         dataset = load_entry(entry, check=entry.layout.startswith("cifar"))
     except MissingDependencyError as error:
-        return Check(entry.name, "content", "absent", f"not read: {error}")
+        return Check(entry.name, "content", "unread", str(error))
     except AmongstError as error:
         return Check(entry.name, "content", "wrong", str(error))
     return Check(entry.name, "content", "ok", _summary(entry, dataset))
