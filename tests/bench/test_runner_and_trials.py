@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import amongst
 from amongst.bench import execute_population
 from amongst.bench import runner as runner_module
 from amongst.bench.execute_local import LocalExecutor
@@ -18,7 +20,7 @@ from amongst.bench.record import Record, Trial
 from amongst.bench.runner import bind_plan, run_plan
 from amongst.bench.sources import OwnFile, open_dataset, trial_data
 from amongst.bench.store import Store
-from amongst.bench.trial import run_trial
+from amongst.bench.trial import _revision, run_trial
 from amongst.candidates import uniform
 from amongst.engine.checkpoint import Keeper
 from amongst.engine.population import alone
@@ -294,3 +296,17 @@ def test_the_heart_beats_while_a_trial_takes_long(
 
         run_plan(plan, store, Slow("cpu", workers=1))
     assert len(beats) > 2
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a shell")
+def test_what_git_says_beside_the_revision_need_not_be_readable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A warning that names a folder, in another encoding than the locale's."""
+    (tmp_path / ".git").mkdir()
+    git = tmp_path / "git"
+    git.write_text("#!/bin/sh\nprintf '\\377' >&2\necho 0123abc\n", "utf-8")
+    git.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr(amongst, "__file__", str(tmp_path / "src" / "amongst" / "__init__.py"))
+    assert _revision.__wrapped__() == "0123abc"

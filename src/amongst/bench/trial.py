@@ -280,7 +280,7 @@ def _revision() -> str:
         return ""
     command = ["git", "-C", str(root), "rev-parse", "HEAD"]
     try:
-        found = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
+        found = subprocess.run(command, capture_output=True, timeout=10, check=True)
     except (OSError, subprocess.SubprocessError):
         return ""
-    return found.stdout.strip()
+    return found.stdout.decode("ascii", "replace").strip()
