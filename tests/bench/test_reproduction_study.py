@@ -12,7 +12,7 @@ import pytest
 from amongst.bench import Record, Trial
 from amongst.bench.evidence import Evidence
 from amongst.bench.plans import Request, make_plan
-from amongst.bench.reproduction.findings import _everywhere, findings
+from amongst.bench.reproduction.findings import _everywhere, _remains, findings
 from amongst.bench.reproduction.found import Reproduction
 from amongst.bench.reproduction.margins import Contest, Margin, contests
 from amongst.bench.reproduction.sheet import Reasons, make_sheet
@@ -88,3 +88,20 @@ def test_lw_wins_truly_where_every_way_of_tuning_says_so() -> None:
     told = _everywhere([Contest(where, level, ours) for where, ours in ways.items()])
     assert told.endswith("in 1 of 2 comparisons: A (+0.30 to +0.50).")
     assert _everywhere([Contest("A", level, {"grid": ahead})]) == ""
+
+
+def test_the_margin_that_remains_is_of_comparisons_tuned_both_ways() -> None:
+    def contest(plan: str, paper: float, **ours: float) -> Contest:
+        margins = {way: Margin(value, "lw", "rc") for way, value in ours.items()}
+        return Contest("A", Margin(paper, "lw", "rc"), margins, plan)
+
+    told = _remains([contest("table1", 2.0, grid=1.0, equal=-0.25),
+                     contest("table1", 1.0, grid=0.5, equal=0.75),
+                     contest("table1", 9.0, grid=9.0),
+                     contest("table3", 9.0, equal=9.0)])  # fmt: skip
+    assert len(told) == 1
+    assert "remains in Table 1" in told[0]
+    assert "over the 2 comparisons" in told[0]
+    assert (
+        "+1.50 in the paper; here +0.75 with each method's own grid, +0.25 with one grid" in told[0]
+    )

@@ -55,6 +55,7 @@ class Contest:
     where: str
     paper: Margin
     ours: Mapping[str, Margin]
+    plan: str = ""
 
 
 def contests(paper: Sheet, ours: Mapping[str, Sequence[Entries]]) -> list[Contest]:
@@ -92,7 +93,8 @@ def _contest(
     printed = {p: float(s.entry.published.mean) for p in places
                if (s := paper.cells[p]).entry.published}  # fmt: skip
     found = {way: _whole(places, runs) for way, runs in ours.items()}
-    return Contest(where, _of_means(printed), {w: _margin(e) for w, e in found.items() if e})
+    margins = {way: _margin(entries) for way, entries in found.items() if entries}
+    return Contest(where, _of_means(printed), margins, paper.plan)
 
 
 def _whole(places: Sequence[Place], runs: Sequence[Entries]) -> dict[Place, Entry]:
