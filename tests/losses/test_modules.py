@@ -41,6 +41,20 @@ def test_lw_equals_the_pure_function_over_two_visits() -> None:
     torch.testing.assert_close(criterion(scores(1), INDEX), second)
 
 
+@pytest.mark.parametrize("form", ["max", "mean"])
+def test_clpl_is_the_pure_function_of_its_form(form: str) -> None:
+    pure = {"max": losses.clpl, "mean": losses.clpl_mean}[form]
+    criterion = losses.CLPLLoss(SETS, form=form, reduction="none")
+    expected = pure(scores(), criterion.inside[INDEX], "squared_hinge")
+    assert torch.equal(criterion(scores(), INDEX), expected)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_only_a_loss_that_uses_weights_stores_them(module: type[nn.Module]) -> None:
+    weighted = module in (losses.LWLoss, losses.RCLoss, losses.PRODENLoss)
+    assert module(SETS).weights.shape == ((4, 4) if weighted else (0,))
+
+
 @pytest.mark.parametrize("module", MODULES)
 def test_reductions(module: type[nn.Module]) -> None:
     rows = module(SETS, reduction="none")(scores(), INDEX)
