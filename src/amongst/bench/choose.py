@@ -99,7 +99,7 @@ def _choose(
     refit: bool,
 ) -> Choice | None:
     """The choice of one fold; None if no record of it decides."""
-    settings = by_setting(r for r in records if among is None or _is_among(r, among))
+    settings = by_setting(r for r in records if among is None or not r.keys.isdisjoint(among))
     if not settings:
         return None
     most = max(len(seeds) for seeds in settings.values())
@@ -121,11 +121,6 @@ def by_setting(records: Iterable[Record]) -> dict[str, dict[int, Record]]:
         name = canonical_json(record.trial.settings)
         settings.setdefault(name, {})[record.trial.seed] = record
     return settings
-
-
-def _is_among(record: Record, keys: Collection[str]) -> bool:
-    """A plan that has not seen its data knows no digests."""
-    return record.key in keys or record.trial.bare_key in keys
 
 
 def mean_criterion(records: Iterable[Record], criterion: str) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from amongst.bench.leftovers import FoundPlan
-from amongst.bench.plans import KEEP
 from amongst.bench.points import EPOCHS
 from amongst.bench.tables import Entry, Table
 from amongst.bench.wording import counted
@@ -105,10 +104,10 @@ def _rounds(table: Table) -> str:
     if not table.plan.staged:
         return ""
     if request.screen is not None:
-        share = KEEP if request.keep is None else request.keep
-        words += f"; after {counted(request.screen, 'epoch')} the best {share:.0%} went on"
+        epochs = counted(request.screen, "epoch")
+        words += f"; after {epochs} the best {request.kept_share:.0%} went on"
     if request.search_seeds is not None:
-        words += f"; searched with {request.search_seeds} seed" + "s" * (request.search_seeds > 1)
+        words += f"; searched with {counted(request.search_seeds, 'seed')}"
     return words + "; then trained again on all training rows" * request.refit
 
 

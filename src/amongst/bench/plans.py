@@ -32,6 +32,7 @@ __all__ = [
     "make_plan",
     "plan_titles",
     "remembered",
+    "short_title",
 ]
 
 
@@ -122,7 +123,7 @@ class Plan:
         """The records of each cell; data digests count only where the plan knows them."""
         found: dict[str, list[Record]] = {}
         for record in records:
-            for key in {record.key, record.trial.bare_key}:
+            for key in record.keys:
                 found.setdefault(key, []).append(record)
         return [
             (cell, [record for trial in cell.trials for record in found.get(trial.key, [])])
@@ -187,6 +188,15 @@ def plan_titles() -> dict[str, str]:
     'Table 1: accuracy on benchmark datasets'
     """
     return {name: title for name, (title, _) in PAPER_PLANS.items()}
+
+
+def short_title(plan: str) -> str:
+    """What the paper calls it.
+
+    >>> short_title("table1")
+    'Table 1'
+    """
+    return plan_titles()[plan].partition(":")[0]
 
 
 def _title(request: Request) -> str:

@@ -168,6 +168,11 @@ class Record:
         return self.trial.key
 
     @property
+    def keys(self) -> set[str]:
+        """The key, and the one by which a plan that has not seen its data knows the trial."""
+        return {self.key, self.trial.bare_key}
+
+    @property
     def data_digest(self) -> str:
         """The digest of the data that was used."""
         return self.trial.data_digest

@@ -148,7 +148,7 @@ def _differences(request: Request, others: Sequence[Request]) -> str:
     >>> _differences(first, [first, second]), _differences(second, [first, second])
     ('methods rc+cc, seeds 2', 'refit')
     """
-    silent = {"own", "digest"} | (set() if request.search in ("grid", "equal") else {"criterion"})
+    silent = {"own", "digest"} | (set() if request.is_search else {"criterion"})
     names = [f.name for f in fields(request) if f.name not in silent]
     told = {n: v for n in names if (v := getattr(request, n)) not in (None, (), "", False)}
     return ", ".join(

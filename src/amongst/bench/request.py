@@ -111,7 +111,7 @@ class Request:
                 check_integer(name, getattr(self, name), low=1)
         if self.folds is not None:
             check_integer("folds", self.folds, low=2)
-        if self.search in ("grid", "equal") and get_protocol(self.protocol).validation == 0:
+        if self.is_search and get_protocol(self.protocol).validation == 0:
             raise InputError(
                 f"search={self.search!r} needs rows held out for validation, and "
                 f"protocol={self.protocol!r} holds out none. Use protocol='default' or 'paper', or "
@@ -129,6 +129,16 @@ class Request:
         """``"quick"``, ``"demo"`` or ``"paper"``; see `Budget`."""
         return "quick" if self.quick else "demo" if self.plan == "demo" else "paper"
 
+    @property
+    def kept_share(self) -> float:
+        """Share of the grid that goes on from a short round."""
+        return KEEP if self.keep is None else self.keep
+
+    @property
+    def is_search(self) -> bool:
+        """Whether held-out rows choose among settings."""
+        return self.search in ("grid", "equal")
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON; rounds of a search, and files, only where there are any."""
         empty = (None, False, (), "")
@@ -144,7 +154,7 @@ class Request:
 
     def _check_rounds(self) -> None:
         given = [name for name in _ROUNDS if getattr(self, name) is not None]
-        if given and self.search not in ("grid", "equal"):
+        if given and not self.is_search:
             raise InputError(
                 f"{given[0]} is for the search of a grid, and search={self.search!r} has one "
                 "setting for each cell. Use search='grid' or 'equal', or leave it out."

@@ -106,15 +106,14 @@ def search_words(request: Request) -> str:
     """
     words = [SEARCHES[request.search]]
     if request.search_seeds is not None:
-        words.append(f"{request.search_seeds} seed{'s' * (request.search_seeds > 1)}")
+        words.append(counted(request.search_seeds, "seed"))
     if request.screen is not None:
-        share = 0.25 if request.keep is None else request.keep
-        words.append(f"first {counted(request.screen, 'epoch')}, the best {100 * share:g} % go on")
+        share = 100 * request.kept_share
+        words.append(f"first {counted(request.screen, 'epoch')}, the best {share:g} % go on")
     if request.refit:
-        words.append("again on all rows" if request.search in ("grid", "equal") else "all rows")
+        words.append("again on all rows" if request.is_search else "all rows")
     text = words[0] if len(words) == 1 else f"{words[0]} ({'; '.join(words[1:])})"
-    more = [request.protocol] if request.protocol != "default" else []
-    return text + "".join(f", protocol {name}" for name in more)
+    return text if request.protocol == "default" else f"{text}, protocol {request.protocol}"
 
 
 def _of_the_paper(request: Request) -> bool:

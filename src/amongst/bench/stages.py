@@ -22,7 +22,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from amongst.bench.choose import by_setting, choose, mean_criterion
-from amongst.bench.plans import KEEP, Cell, Plan
+from amongst.bench.plans import Cell, Plan
 from amongst.bench.record import Record, Trial, canonical_json
 
 __all__ = ["advance", "at_most", "next_round"]
@@ -197,8 +197,7 @@ def _criteria(plan: Plan) -> tuple[str, ...]:
 
 
 def _kept(plan: Plan, points: int) -> int:
-    share = KEEP if plan.request.keep is None else plan.request.keep
-    return max(1, math.ceil(share * points - 1e-9))
+    return max(1, math.ceil(plan.request.kept_share * points - 1e-9))
 
 
 def _name(trial: Trial) -> str:

@@ -65,7 +65,7 @@ def _figures(
     records: Sequence[Record], tables: Sequence[Table]
 ) -> list[tuple[str, str, str] | None]:
     planned = {trial.key for table in tables for trial in table.plan.trials}
-    done = len({key for r in records for key in (r.key, r.trial.bare_key)} & planned)
+    done = len({key for record in records for key in record.keys} & planned)
     cells = sum(len(table.entries) for table in tables)
     filled = sum(len(table.filled) for table in tables)
     compared = [e for table in tables for e in table.filled if e.published]

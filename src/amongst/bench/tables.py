@@ -132,6 +132,12 @@ class Entry:
         """Ours minus the paper's, in percentage points; NaN where either is missing."""
         return self.mean - self.published.mean if self.published and self.n else np.nan
 
+    def paired(self, other: Entry) -> list[tuple[float, float]]:
+        """The values of the repeats that both have."""
+        theirs = dict(zip(other.repeats, other.values, strict=True))
+        mine = zip(self.repeats, self.values, strict=True)
+        return [(value, theirs[repeat]) for repeat, value in mine if repeat in theirs]
+
     @property
     def agrees(self) -> bool:
         """|difference| ≤ 2 √(s²/n + s′²/n′): within two standard errors of the paper.
@@ -267,7 +273,7 @@ def _searched(
 ) -> Entry:
     """Of a search in rounds, those decide that its criterion passed on, by the search seeds."""
     among = {trial.key for trial in cell.rivals}
-    there = among & {key for r in found for key in (r.key, r.trial.bare_key)}
+    there = among & {key for record in found for key in record.keys}
     empty = replace(empty, pending=len(among) - len(there))
     if not there:
         return empty
@@ -345,8 +351,7 @@ def _starred(entries: Mapping[Place, Entry], rule: Significance) -> dict[Place, 
 
 def _compared(best: Entry, other: Entry, rule: Significance) -> Entry:
     """The one-sided question whether `best` is better, over the repeats that both have."""
-    mine = dict(zip(best.repeats, best.values, strict=True))
-    shared = [(mine[r], v) for r, v in zip(other.repeats, other.values, strict=True) if r in mine]
+    shared = best.paired(other)
     if len(shared) < 2:
         return other
     first, second = np.array(shared).T

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from amongst.bench.layout import Place, row_label
 from amongst.bench.paper import dataset_title, method_title
-from amongst.bench.plans import KEEP
+from amongst.bench.plans import short_title
 from amongst.bench.points import CLASSICAL
 from amongst.bench.render import number, signed
 from amongst.bench.reproduction.sheet import BELOW, REPRODUCED, Reasons, Sheet, Shown, reaches
@@ -118,11 +118,11 @@ def why_table(sheets: Sequence[Sheet], reasons: Reasons) -> str:
     return pipe_table(["", *methods, "together"], rows)
 
 
-def below_table(sheets: Sequence[Sheet], titles: Mapping[str, str], reasons: Reasons) -> str:
+def below_table(sheets: Sequence[Sheet], reasons: Reasons) -> str:
     """Every cell that is not reproduced, by table and data; empty if there is none."""
     found = _below(sheets)
     head = ["table", "data", "method", "why", "ours", "oracle", "paper", "difference", "in stds"]
-    rows = [_row(shown, sheet, titles, reasons) for sheet, shown in found]
+    rows = [_row(shown, sheet, reasons) for sheet, shown in found]
     return pipe_table(head, rows, 4) if rows else ""
 
 
@@ -143,11 +143,11 @@ def _by_data(sheet: Sheet) -> list[Place]:
     return sorted(places, key=lambda p: (data.index(p.dataset), conditions.index(p.condition)))
 
 
-def _row(shown: Shown, sheet: Sheet, titles: Mapping[str, str], reasons: Reasons) -> list[str]:
+def _row(shown: Shown, sheet: Sheet, reasons: Reasons) -> list[str]:
     entry, paper = shown.entry, shown.entry.published
     assert paper is not None
     return [
-        titles[sheet.plan].partition(":")[0],
+        short_title(sheet.plan),
         entry.place.where,
         row_label(entry.place),
         _said(shown, sheet, reasons, why(shown)),
@@ -167,8 +167,7 @@ def _said(shown: Shown, sheet: Sheet, reasons: Reasons, computed: str) -> str:
 def _dropped(shown: Shown) -> str:
     assert shown.run is not None
     request = shown.run.request
-    share = 100 * (1 - (KEEP if request.keep is None else request.keep))
-    text = f"{share:g} % of the grid was dropped after {request.screen} epochs"
+    text = f"{100 * (1 - request.kept_share):g} % of the grid was dropped after {request.screen} epochs"
     if shown.oracle is None:
         return text
     after = "within" if reaches(shown.oracle) else "below, too"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from amongst.bench.estimate import readable
-from amongst.bench.plans import plan_titles
+from amongst.bench.plans import short_title
 from amongst.bench.record import Record
 from amongst.bench.reproduction.cost import Cost, PublicStyle, cost, gpu_span
 from amongst.bench.reproduction.found import Reproduction
@@ -40,8 +40,7 @@ def _costs(found: Reproduction) -> dict[str, Cost]:
     """Of each plan, and of all together."""
     owned: dict[str, list[Record]] = {}
     for run in found.runs:
-        name = plan_titles()[run.request.plan].partition(":")[0]
-        owned.setdefault(name, []).extend(run.records)
+        owned.setdefault(short_title(run.request.plan), []).extend(run.records)
     owned["together"] = [record for records in owned.values() for record in records]
     return {name: cost(records, found.style) for name, records in owned.items()}
 

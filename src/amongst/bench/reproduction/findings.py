@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from amongst.bench.paper import method_title
-from amongst.bench.plans import plan_titles
+from amongst.bench.plans import plan_titles, short_title
 from amongst.bench.record import Record
 from amongst.bench.render import number, signed
 from amongst.bench.reproduction.found import TABLES, Reproduction
@@ -54,14 +54,14 @@ def findings(found: Reproduction) -> list[str]:
     return [text for text in [*said, _diverged(records)] if text]
 
 
-def counts_table(sheets: Sequence[Sheet], titles: Mapping[str, str]) -> str:
+def counts_table(sheets: Sequence[Sheet]) -> str:
     """Cells of each table by verdict, and how far the filled ones are from the paper."""
     rows = []
     for sheet in sheets:
         gaps = [shown.entry.difference for shown in sheet.filled]
         counts = [sheet.count(verdict) for verdict in (REPRODUCED, BELOW, MISSING)]
         middle = signed(float(np.median(gaps))) if gaps else "–"
-        rows.append([titles[sheet.plan], str(len(sheet.cells)), *map(str, counts), middle])
+        rows.append([plan_titles()[sheet.plan], str(len(sheet.cells)), *map(str, counts), middle])
     head = ["", "cells", "reproduced", "below", "no number", "median difference to the paper"]
     return pipe_table(head, rows)
 
@@ -93,19 +93,8 @@ def peaks(sheet: Sheet) -> str:
     >>> peaks(make_sheet("figure1", []))
     ''
     """
-    best = _best(sheet).items()
-    parts = [f"{where}: {e.place.variant} ({number(e.mean)})" for where, e in best]
+    parts = [f"{e.place.where}: {e.place.variant} ({number(e.mean)})" for e in sheet.best]
     return f"Highest mean: {'; '.join(parts)}." if parts else ""
-
-
-def _best(sheet: Sheet) -> dict[str, Entry]:
-    """The highest of each panel."""
-    best: dict[str, Entry] = {}
-    for entry in (shown.entry for shown in sheet.filled):
-        where = entry.place.where
-        if where not in best or entry.mean > best[where].mean:
-            best[where] = entry
-    return best
 
 
 def automatic(found: Reproduction) -> str:
@@ -185,7 +174,7 @@ def _oracle(found: Reproduction, kind: str) -> str:
 def _remains(contests: Sequence[Contest]) -> list[str]:
     """What is left of the paper's margin, a sentence for each table tuned in both ways."""
     return [
-        _left(plan_titles()[plan].partition(":")[0], both)
+        _left(short_title(plan), both)
         for plan in TABLES
         if (both := [c for c in contests if c.plan == plan and {"grid", "equal"} <= c.ours.keys()])
     ]
@@ -259,10 +248,10 @@ def _schedules(found: Reproduction) -> str:
 
 def _leverage(sheet: Sheet) -> str:
     """Figure 1 against what the paper says of it: β of 1 and 2 are best."""
-    best = _best(sheet)
+    best = sheet.best
     if not best:
         return ""
-    good = sum(entry.place.variant in ("β=1", "β=2") for entry in best.values())
+    good = sum(entry.place.variant in ("β=1", "β=2") for entry in best)
     return (
         f"Figure 1: β of 1 or 2 is best in {good} of the {len(best)} panels that were run; the paper "
         "finds the same in all four."

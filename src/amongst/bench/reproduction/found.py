@@ -8,6 +8,7 @@ from pathlib import Path
 
 from amongst.bench.evidence import Evidence, read_evidence
 from amongst.bench.layout import Place
+from amongst.bench.paper import TABLES
 from amongst.bench.plans import plan_titles
 from amongst.bench.reproduction.cost import PublicStyle
 from amongst.bench.reproduction.margins import Contest, contests
@@ -18,7 +19,6 @@ from amongst.bench.tables import Entry
 
 __all__ = ["FIGURES", "TABLES", "Reproduction", "run_title"]
 
-TABLES = ("table1", "table2", "table3")
 FIGURES = ("figure1", "figure2")
 PLANS = (*TABLES, *FIGURES, "beyond")
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from amongst.bench.layout import Place
 from amongst.bench.paper import method_title
-from amongst.bench.plans import plan_titles
+from amongst.bench.plans import short_title
 from amongst.bench.render import signed
 from amongst.bench.reproduction.found import TABLES, Reproduction
 from amongst.bench.reproduction.sheet import Shown, reaches
@@ -36,7 +36,7 @@ def _gains(plan: str, pairs: Pairs) -> str:
     moved = [f"{method_title(m)} {_mean(pairs, m)}" for m in methods]
     good = [sum(reaches(two[i].entry) for two in pairs.values()) for i in (0, 1)]
     return (
-        f"{plan_titles()[plan].partition(':')[0]}, one grid, optimiser and schedule for all minus "
+        f"{short_title(plan)}, one grid, optimiser and schedule for all minus "
         f"each method's own grid, points on average over {len(pairs)} cells: {listed(moved)}. "
         f"{good[1]} of these cells reach the paper so, with own grids {good[0]}.{_rows(pairs)}"
     )

@@ -17,6 +17,7 @@ from amongst.bench.record import Record
 from amongst.bench.reproduction.sheet import MISSING, Reasons, Sheet, Shown
 from amongst.bench.runs import Run
 from amongst.bench.stages import at_most
+from amongst.bench.wording import counted
 
 __all__ = ["Gap", "find_gaps", "still_to_run"]
 
@@ -47,7 +48,7 @@ class Gap:
     @property
     def text(self) -> str:
         """One line."""
-        cells = f"{len(self.places)} cell{'s' * (len(self.places) > 1)}"
+        cells = counted(len(self.places), "cell")
         where = ", ".join(dict.fromkeys(dataset_title(p.dataset) for p in self.places))
         methods = dict.fromkeys(method_title(p.method) for p in self.places)
         who = f"; {', '.join(methods)}" if len(methods) < 3 else ""
@@ -88,7 +89,7 @@ def _unfinished(cells: Sequence[Shown]) -> str:
     places = [shown.entry.place for shown in cells]
     command = _command(make_plan(_narrowed(cells[0].run.request, places)))
     data = ", ".join(dict.fromkeys(dataset_title(place.dataset) for place in places))
-    return f"…: {data}, {len(cells)} cell{'s' * (len(cells) > 1)}. To go on: `{command}`"
+    return f"…: {data}, {counted(len(cells), 'cell')}. To go on: `{command}`"
 
 
 def _gap(

@@ -119,9 +119,5 @@ def _of_means(means: Mapping[Place, float]) -> Margin:
 
 
 def _p(first: Entry, second: Entry) -> float:
-    theirs = dict(zip(second.repeats, second.values, strict=True))
-    mine = dict(zip(first.repeats, first.values, strict=True))
-    shared = [repeat for repeat in mine if repeat in theirs]
-    if len(shared) < 2:
-        return float("nan")
-    return paired_t([mine[r] for r in shared], [theirs[r] for r in shared])
+    shared = first.paired(second)
+    return paired_t(*zip(*shared, strict=True)) if len(shared) > 1 else float("nan")

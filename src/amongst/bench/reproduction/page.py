@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from amongst.bench.commands import reproduce_command
 from amongst.bench.layout import Row
-from amongst.bench.plans import plan_titles, remembered
+from amongst.bench.plans import plan_titles, remembered, short_title
 from amongst.bench.points import EPOCHS
 from amongst.bench.reproduction.below import below_table, settings_words, why_table
 from amongst.bench.reproduction.cost_text import cost_section
@@ -78,7 +78,7 @@ def _in_short(found: Reproduction) -> list[str]:
     return [
         "## In short",
         bullets(findings(found)),
-        counts_table(found.tables, plan_titles()),
+        counts_table(found.tables),
         *([paragraph(lead), why] if why else []),
         *([paragraph(MARGINS), margins] if margins else []),
     ]
@@ -86,7 +86,7 @@ def _in_short(found: Reproduction) -> list[str]:
 
 def _below(found: Reproduction) -> list[str]:
     """Every cell that is not reproduced, folded."""
-    table = below_table(found.tables, plan_titles(), found.reasons)
+    table = below_table(found.tables, found.reasons)
     count = sum(sheet.count(BELOW) for sheet in found.tables)
     lead = f"<details>\n<summary>{count} cells, by table and data</summary>"
     return [f"## {BELOW_TITLE}", lead, table, "</details>"] if table else []
@@ -142,7 +142,7 @@ def _run_row(run: Run) -> list[str]:
     cells, done = run.table.filled, [e for e in run.table.filled if not run.unfinished[e.place]]
     counts = {f"{e.n} of {e.planned}" if e.n < e.planned else str(e.n) for e in cells}
     return [
-        plan_titles()[request.plan].partition(":")[0],
+        short_title(request.plan),
         search_words(request),
         ", ".join([*sorted({record.device for record in records}), request.precision]),
         ", ".join(sorted({record.revision[:7] or "unknown" for record in records})),
@@ -167,7 +167,7 @@ def _sheet(found: Reproduction, plan: str, whole: bool = True) -> list[str]:
     """The cells of a plan, where their settings come from, and what is missing."""
     sheet = found.sheets[plan]
     gaps = find_gaps(sheet, found.runs, found.reasons, found.evidence.records)
-    letters = {str(place): gap.letter for gap in gaps for place in gap.places}
+    letters = {place: gap.letter for gap in gaps for place in gap.places}
     rows = [row for row in sheet.layout.rows if whole or _any(sheet, row)]
     places = [place for row in rows for place in row.places if place]
     table = sheet_table(sheet, letters, only=places) if places else ""

@@ -9,7 +9,7 @@ import numpy as np
 
 from amongst.bench.choose import by_setting, mean_criterion
 from amongst.bench.layout import Place
-from amongst.bench.plans import KEEP, Cell
+from amongst.bench.plans import Cell
 from amongst.bench.points import EPOCHS
 from amongst.bench.record import Record, Scalar, Trial
 from amongst.bench.render import signed
@@ -106,12 +106,11 @@ def _searching(cell: Cell, run: Run) -> Sequence[Trial]:
 
 def _ranked(run: Run, found: Ranks) -> str:
     steps = " or ".join(f"{step:g}" for step in STEPS)
-    share = KEEP if run.request.keep is None else run.request.keep
     return (
         f"Short rounds choose against weight decay. After {run.request.screen} epochs, LW's settings "
         f"with weight decay {DECAY:g} and learning rate {steps}, where the paper's own for MNIST lie, "
         f"have the median rank {found.median:g} of {found.size} by covering rate ({found.grids} "
-        f"cells); only the best {100 * share:g} % went on."
+        f"cells); only the best {100 * run.request.kept_share:g} % went on."
     )
 
 

@@ -94,6 +94,16 @@ class Sheet:
         """Cells with a number."""
         return [shown for shown in self.cells.values() if shown.entry.n]
 
+    @property
+    def best(self) -> list[Entry]:
+        """The highest mean of each contest."""
+        best: dict[tuple[str, str], Entry] = {}
+        for entry in (shown.entry for shown in self.filled):
+            contest = entry.place.contest
+            if contest not in best or entry.mean > best[contest].mean:
+                best[contest] = entry
+        return list(best.values())
+
 
 @dataclass(frozen=True)
 class Reasons:

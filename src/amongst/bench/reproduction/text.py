@@ -117,21 +117,21 @@ def margin_text(margin: Margin | None) -> str:
 
 
 def sheet_table(
-    sheet: Sheet, letters: Mapping[str, str], *, only: Collection[Place] | None = None
+    sheet: Sheet, letters: Mapping[Place, str], *, only: Collection[Place] | None = None
 ) -> str:
     """The cells of a sheet.
 
     Parameters
     ----------
     sheet : see `Sheet`.
-    letters : str(place) → letter of the reason why there is no number.
+    letters : place → letter of the reason why there is no number.
     only : places to show, without rows and columns that have none of them; None for all.
     """
     wanted = set(sheet.layout.places if only is None else only)
     rows = [row for row in sheet.layout.rows if wanted & set(row.places)]
     columns = sheet.layout.columns
     kept = [i for i in range(len(columns)) if any(row.places[i] in wanted for row in rows)]
-    best, models = _best(sheet), _models(rows)
+    best, models = {entry.place for entry in sheet.best}, _models(rows)
     lines, group = [], ""
     for row in rows:
         model, places = models[row.group], (row.places[i] for i in kept)
@@ -173,18 +173,8 @@ def _without(label: str, model: str) -> str:
     return ", ".join(part for part in label.split(", ") if part != model)
 
 
-def _best(sheet: Sheet) -> set[str]:
-    """Places with the highest mean of their contest."""
-    top: dict[tuple[str, str], Shown] = {}
-    for shown in sheet.filled:
-        contest = shown.entry.place.contest
-        if contest not in top or shown.entry.mean > top[contest].entry.mean:
-            top[contest] = shown
-    return {str(shown.entry.place) for shown in top.values()}
-
-
-def _cell(shown: Shown, letters: Mapping[str, str], best: set[str]) -> str:
-    place, parts = str(shown.entry.place), []
+def _cell(shown: Shown, letters: Mapping[Place, str], best: set[Place]) -> str:
+    place, parts = shown.entry.place, []
     if shown.entry.n:
         text = figure_text(shown.entry)
         text = f"**{text}**" if place in best else text
