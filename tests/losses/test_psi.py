@@ -7,6 +7,7 @@ import torch
 
 from amongst.errors import InputError
 from amongst.losses import PSIS, get_psi
+from amongst.losses.psi import EXPONENT_CAP
 
 NAMES = list(PSIS)
 TRAINABLE = [name for name in NAMES if PSIS[name].trainable]
@@ -65,6 +66,17 @@ def test_finite_at_the_extremes(name: str, dtype: torch.dtype, row: list[float])
         assert torch.isfinite(values).all(), (part, values)
         values.sum().backward()
         assert torch.isfinite(scores.grad).all(), (part, scores.grad)  # type: ignore[arg-type]
+
+
+def test_exponential_goes_on_as_its_tangent_beyond_the_cap() -> None:
+    """At margin −c the tangent is e^c (1 + (−t − c)), and its slope −e^c."""
+    beyond = torch.tensor([0.0, 1.0, 100.0], dtype=torch.float64)
+    margin = (-EXPONENT_CAP - beyond).requires_grad_()
+    values = PSIS["exponential"].toward(margin)
+    torch.testing.assert_close(values, math.exp(EXPONENT_CAP) * (1 + beyond))
+    values[1:].sum().backward()
+    expected = [0.0, -math.exp(EXPONENT_CAP), -math.exp(EXPONENT_CAP)]
+    torch.testing.assert_close(margin.grad, torch.tensor(expected, dtype=torch.float64))
 
 
 @pytest.mark.parametrize("name", NAMES)
