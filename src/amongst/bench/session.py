@@ -5,11 +5,12 @@ from __future__ import annotations
 import shlex
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -34,7 +35,9 @@ from amongst.bench.store import Store
 from amongst.bench.wording import counted
 from amongst.errors import InputError
 
-__all__ = ["dry_run", "run_request"]
+__all__ = ["checked_plan", "dry_run", "run_request"]
+
+Handler = Callable[[int, FrameType | None], None]
 
 
 def dry_run(
@@ -58,7 +61,7 @@ def dry_run(
     15
     """
     say = console or Console(stderr=True)
-    plan = _checked_plan(request, options, store)
+    plan = checked_plan(request, options, store)
     records: list[Record] = []
     if store is not None and store.exists():
         with Store(store, readonly=True) as kept:
@@ -87,13 +90,13 @@ def run_request(
         The plan bound to its data, and what was done.
     """
     say = console or Console(stderr=True)
-    plan = bind_plan(_checked_plan(request, options, store), options.files)
+    plan = bind_plan(checked_plan(request, options, store), options.files)
     _tell_absences(plan, say)
     executor = make_executor(_fitting(options, request, store))
     try:
-        with Store(store) as kept, _terminable():
+        with Store(store) as kept:
             try:
-                with _Bar(plan, kept, say) as bar:
+                with _interruptible(), _Bar(plan, kept, say) as bar:
                     executor.notice = bar.notice
                     outcome = run_plan(plan, kept, executor, report=bar, on_round=bar.begin)
             except KeyboardInterrupt:
@@ -105,8 +108,12 @@ def run_request(
     return plan, outcome
 
 
-def _checked_plan(request: Request, options: Options, store: Path | None) -> Plan:
-    """The plan, if nothing speaks against it."""
+def checked_plan(request: Request, options: Options, store: Path | None) -> Plan:
+    """The plan, if nothing speaks against it.
+
+    >>> len(checked_plan(Request("demo", seeds=1), Options(device="cpu"), None).trials)
+    15
+    """
     if store is not None:
         check_store(store)
     check_precision(request, options)
@@ -243,18 +250,34 @@ def _done(outcome: Outcome, store: Path) -> str:
 
 
 @contextmanager
-def _terminable() -> Iterator[None]:
-    """SIGTERM (a cluster taking the machine back) is treated as Ctrl-C."""
+def _interruptible() -> Iterator[None]:
+    """SIGTERM (a cluster taking the machine back) is Ctrl-C, and Ctrl-C is never lost.
+
+    An interrupt in the midst of a library's C code can come out as an error of that library.
+    """
+    came: list[int] = []
 
     def interrupt(number: int, frame: FrameType | None) -> None:
+        came.append(number)
         raise KeyboardInterrupt
 
-    try:
-        before = signal.signal(signal.SIGTERM, interrupt)
-    except ValueError:  # not in the main thread
-        yield
-        return
+    before = _take_over(interrupt)
     try:
         yield
+    except Exception as error:
+        if came:
+            raise KeyboardInterrupt from error
+        raise
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _take_over(handler: Handler) -> dict[int, Any]:
+    """The handlers before; SIGINT stays as it is where Python does not raise KeyboardInterrupt."""
+    plain = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    numbers = (signal.SIGTERM, signal.SIGINT) if plain else (signal.SIGTERM,)
+    try:
+        return {number: signal.signal(number, handler) for number in numbers}
+    except ValueError:  # not in the main thread
+        return {}
