@@ -38,3 +38,31 @@ def test_folds_of_a_quick_comparison_are_those_asked_for(
     trials = [record.trial for record in read_records(store)]
     assert sorted(trial.fold or 0 for trial in trials) == list(range(folds))
     assert {trial.settings["folds"] for trial in trials} == {folds}
+
+
+def test_several_plans_share_one_command_and_its_trials(tmp_path: Path) -> None:
+    store = str(tmp_path / "s.sqlite")
+    words = ["reproduce", "table1", "figure2", "table1", "--quick", "--seeds", "1", "--epochs", "1",
+             "--methods", "lw-sigmoid", "--conditions", "q=0.3", "--store", store]  # fmt: skip
+    dry = CliRunner().invoke(app, [*words, "--dry-run"], catch_exceptions=False)
+    assert [line for line in dry.output.splitlines() if ":" in line] == [
+        "Table 1: accuracy on benchmark datasets",
+        "Figure 2: ablation of the two parts of the loss",
+    ]
+    outcome = CliRunner().invoke(app, words, catch_exceptions=False)
+    assert outcome.output.count("miniature on digits") == 2
+    assert outcome.output.count("For a page to look at") == 1
+    trials = [record.trial for record in read_records(store)]
+    assert len(trials) == 6
+
+
+def test_what_a_later_plan_refuses_is_refused_before_the_first_begins(tmp_path: Path) -> None:
+    store = tmp_path / "s.sqlite"
+    words = ["reproduce", "demo", "table2", "--methods", "nobody", "--store", str(store)]
+    outcome = CliRunner().invoke(app, words)
+    assert isinstance(outcome.exception, InputError)
+    words = ["reproduce", "table1", "figure1", "--methods", "cc", "--quick", "--store", str(store)]
+    outcome = CliRunner().invoke(app, words)
+    assert isinstance(outcome.exception, InputError)
+    assert "figure1" in str(outcome.exception)
+    assert not store.exists()

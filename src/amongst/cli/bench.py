@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -24,6 +25,8 @@ from amongst.cli.saying import screen
 from amongst.cli.tables import Candidates, Device, Features, Ignore, Separator
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from amongst.bench.execute import Options
     from amongst.bench.plans import Request
     from amongst.bench.sources import Files
@@ -116,8 +119,9 @@ RESULTS = Path("amongst.sqlite")
 
 
 def reproduce(
-    plan: Annotated[
-        PlanName, typer.Argument(metavar="PLAN", help="A table or figure of the paper, or more.")
+    plans: Annotated[
+        list[PlanName],
+        typer.Argument(metavar="PLAN", help="Tables and figures of the paper, or more."),
     ],
     datasets: Datasets = None,
     methods: Methods = None,
@@ -145,12 +149,12 @@ def reproduce(
     store: StoreOption = RESULTS,
     dry_run: DryRun = False,
 ) -> None:
-    """Run a table or figure of the paper; killed at any moment, the same command goes on."""
+    """Run tables and figures of the paper; killed at any moment, the same command goes on."""
     from amongst.bench.execute import Options
     from amongst.bench.plans import Request
 
-    request = Request(
-        plan.value,
+    first = Request(
+        plans[0].value,
         datasets=dataset_names(datasets),
         methods=method_names(methods),
         conditions=split(conditions),
@@ -167,7 +171,8 @@ def reproduce(
         keep=keep,
         refit=refit,
     )
-    _run(request, Options(engine.value, device, workers, None, ray_address), store, dry_run)
+    requests = [replace(first, plan=plan.value) for plan in dict.fromkeys(plans)]
+    _run(requests, Options(engine.value, device, workers, None, ray_address), store, dry_run)
 
 
 def compare(
@@ -228,7 +233,7 @@ def compare(
         refit=refit,
         own=() if files is None else _words(data, columns),
     )
-    _run(request, Options(engine.value, device, workers, files, ray_address), store, dry_run)
+    _run([request], Options(engine.value, device, workers, files, ray_address), store, dry_run)
 
 
 def demo(
@@ -246,22 +251,40 @@ def demo(
             console.print(f"written to {path}", highlight=False, markup=False, soft_wrap=True)
 
 
-def _run(request: Request, options: Options, store: Path, dry: bool) -> None:
+def _run(requests: Sequence[Request], options: Options, store: Path, dry: bool) -> None:
+    """One after another; what one of them would refuse is refused before the first begins."""
+    from amongst.bench.plans import plan_titles
+    from amongst.bench.session import checked_plan
+
+    console = screen()
+    if len(requests) > 1:
+        for request in requests:
+            checked_plan(request, options, store)
+    for request in requests:
+        if dry and len(requests) > 1:
+            console.print(plan_titles()[request.plan], style="bold", highlight=False)
+        (_estimate if dry else _train)(request, options, store, console)
+    if not dry:
+        command = shlex.join(["amongst", "report", str(store), "--html", "report.html"])
+        line = f"For a page to look at: {command}"
+        console.print(line, style="dim", highlight=False, markup=False, soft_wrap=True)
+
+
+def _estimate(request: Request, options: Options, store: Path, console: Console) -> None:
+    from amongst.bench.session import dry_run
+
+    console.print(str(dry_run(request, options, store)), highlight=False, soft_wrap=True)
+
+
+def _train(request: Request, options: Options, store: Path, console: Console) -> None:
     from amongst.bench.render import to_rich
-    from amongst.bench.session import dry_run, run_request
+    from amongst.bench.session import run_request
     from amongst.bench.store import Store
     from amongst.bench.tables import collect
 
-    console = screen()
-    if dry:
-        console.print(str(dry_run(request, options, store)), highlight=False, soft_wrap=True)
-        return
     plan, _ = run_request(request, store, options)
     with Store(store, readonly=True) as kept:
         console.print(to_rich(collect(kept.records(curves=False), plan)))
-    command = shlex.join(["amongst", "report", str(store), "--html", "report.html"])
-    line = f"For a page to look at: {command}"
-    console.print(line, style="dim", highlight=False, markup=False, soft_wrap=True)
 
 
 def _own(
