@@ -163,6 +163,20 @@ def test_requests_are_remembered_once(tmp_path: Path) -> None:
         assert store.requests() == [{"plan": "demo", "seeds": 2}]
 
 
+def test_two_may_make_one_store_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, pragma = tmp_path / "s.sqlite", store_module._pragma
+
+    def overtaken(connection: sqlite3.Connection, name: str) -> int:
+        value = pragma(connection, name)
+        monkeypatch.setattr(store_module, "_pragma", pragma)
+        Store(path).close()
+        return value
+
+    monkeypatch.setattr(store_module, "_pragma", overtaken)
+    with Store(path) as store:
+        assert store.add(one())
+
+
 def test_an_older_file_is_migrated_with_its_records(tmp_path: Path) -> None:
     path = tmp_path / "s.sqlite"
     with Store(path) as store:

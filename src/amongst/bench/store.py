@@ -274,10 +274,10 @@ class Store:
             )
 
     def _check(self) -> None:
-        identity, version = (
+        tables = self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        identity, version = (  # after the tables, with which another process may just set them
             _pragma(self._connection, p) for p in ("application_id", "user_version")
         )
-        tables = self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         if tables and identity != APPLICATION_ID:
             raise FileFormatError(
                 f"{self.path} is an SQLite file, but not a result store of amongst. Name another "
