@@ -102,6 +102,12 @@ def test_gradcheck(name: str) -> None:
     assert torch.autograd.gradcheck(PSIS[name].away, (scores,))
 
 
+def test_a_single_class_has_no_others_and_costs_nothing() -> None:
+    scores = torch.tensor([[3.0], [-2.0]])
+    for part in (PSIS["cross_entropy"].toward, PSIS["cross_entropy"].away):
+        assert torch.equal(part(scores), torch.zeros(2, 1))
+
+
 def test_unknown_name_gives_the_near_one() -> None:
     with pytest.raises(InputError, match="did you mean 'sigmoid'"):
         get_psi("sigmod")

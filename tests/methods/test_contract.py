@@ -10,8 +10,19 @@ from torch import Tensor
 
 from amongst.engine import Settings
 from amongst.errors import InputError
-from amongst.losses import PSIS
-from amongst.methods import LW, METHODS, PROTOCOLS, Method, get_method, get_protocol
+from amongst.losses import PSIS, clpl, clpl_mean
+from amongst.methods import (
+    CLPL,
+    LW,
+    METHODS,
+    PROTOCOLS,
+    Average,
+    Method,
+    Minimum,
+    get_method,
+    get_protocol,
+)
+from amongst.methods.base import in_full
 
 TRAINABLE = [name for name in PSIS if PSIS[name].trainable]
 K = 4
@@ -135,12 +146,84 @@ def test_documented_and_searchable(method: type[Method]) -> None:
     assert extra <= {field.name for field in fields(method)}
 
 
-def test_grid_sizes_of_the_paper() -> None:
-    sizes = dict.fromkeys(METHODS, 1)
-    for name, method in METHODS.items():
-        for values in method.grid.values():
-            sizes[name] *= len(values)
-    assert (sizes["lw"], sizes["rc"], sizes["cc"], sizes["proden"]) == (50, 36, 36, 25)
+def powers(low: int, high: int) -> tuple[float, ...]:
+    return tuple(float(f"1e{power}") for power in range(low, high + 1))
+
+
+def test_grids_of_the_paper() -> None:
+    """50 points for LW, 25 for PRODEN, 36 for RC and for CC."""
+    decays, wide = powers(-6, -2), powers(-6, -1)
+    lw = {"lr": (0.001, 0.005, 0.01, 0.05, 0.1), "weight_decay": decays, "beta": (1.0, 2.0)}
+    sgd, adam = {"lr": powers(-5, -1), "weight_decay": decays}, {"lr": wide, "weight_decay": wide}
+    expected = {"lw": lw, "proden": sgd, "rc": adam, "cc": adam}
+    assert {name: dict(METHODS[name].grid) for name in expected} == expected
+
+
+def test_optimizers_of_the_paper() -> None:
+    found = {name: method.optimizer for name, method in METHODS.items() if name in ("rc", "cc")}
+    assert found == {"rc": "adam", "cc": "adam"}
+    assert {LW.optimizer, METHODS["proden"].optimizer} == {"sgd"}
+
+
+def of_form(method: Method, scores: Tensor, inside: Tensor, weights: Tensor | None) -> Tensor:
+    """Eq. (3) with the terms that `loss_form` names, row by row."""
+    form = method.loss_form
+    assert form is not None
+    if form.kind == "consistent":
+        return -torch.log((scores.softmax(-1) * inside).sum(-1))
+    best = scores.masked_fill(~inside, -torch.inf).argmax(-1)
+    on_s = {
+        "stored": weights,
+        "uniform": inside / inside.sum(-1, keepdim=True),
+        "best": torch.nn.functional.one_hot(best, K),
+    }[form.kind]
+    off_s = weights if form.kind == "stored" else torch.ones_like(scores)
+    assert on_s is not None
+    assert off_s is not None
+    psi, beta = PSIS[form.psi], getattr(method, "beta", 1.0) * form.outside
+    away = torch.where(inside, 0.0, off_s * psi.away(scores)).sum(-1)
+    return (on_s * inside * psi.toward(scores)).sum(-1) + beta * away
+
+
+@every
+def test_the_form_for_kernels_is_the_loss(method: Method) -> None:
+    if method.loss_form is None:
+        assert isinstance(method, CLPL)
+        assert method.form == "mean"
+        return
+    scores, inside = inputs()
+    weights = None if method.when == "never" else method.update(-scores, inside)
+    torch.testing.assert_close(
+        method.loss(scores, inside, weights), of_form(method, scores, inside, weights)
+    )
+    if weights is not None:
+        assert method.loss_form.both == bool((weights * ~inside).any())
+
+
+def test_clpl_has_two_forms() -> None:
+    scores, inside = inputs()
+    for form, function in (("max", clpl), ("mean", clpl_mean)):
+        found = CLPL(form=form).loss(scores, inside, None)
+        assert torch.equal(found, function(scores, inside, "squared_hinge"))
+
+
+def test_the_leverage_fades_by_a_half_cosine_and_once() -> None:
+    """β (1 − fade (1 − cos πt)/2); what has faded does not fade again."""
+    for t, left in ((0.0, 1.0), (1 / 3, 0.875), (0.5, 0.75), (2 / 3, 0.625), (1.0, 0.5)):
+        now = LW(beta=8.0, fade=0.5).at(t)
+        assert now.beta == pytest.approx(8.0 * left)
+        assert now.at(1.0) == now
+    assert LW(beta=8.0).at(0.5) == LW(beta=8.0)
+
+
+def test_values_are_told_apart_in_every_digit_inside_a_tuple_too() -> None:
+    near = [torch.tensor([value]) for value in (1.00001, 1.00002)]
+    for wrap in (lambda v: v, lambda v: (v,), lambda v: [0, (v,)], lambda v: v.numpy()):
+        first, second = (in_full(wrap(value)) for value in near)
+        assert first != second
+        assert first == in_full(wrap(near[0].clone()))
+    assert in_full(0.1) == "0.1"
+    assert in_full((1,)) != in_full([1])
 
 
 def test_protocols_set_every_switch() -> None:
@@ -159,6 +242,10 @@ def test_protocols_set_every_switch() -> None:
     )
     assert official.widths == (300, 301, 302, 303)
     assert official.dropout_at_evaluation
+    assert not paper.dropout_at_evaluation
+    assert paper.widths == get_protocol("default").widths == (300,) * 4
+    assert (paper.validation, official.validation) == (0.1, 0.0)
+    assert get_protocol(official) is official
     assert set(PROTOCOLS) == {"default", "paper", "official"}
 
 
@@ -170,6 +257,11 @@ def test_protocols_set_every_switch() -> None:
         lambda: LW(psi="zero_one"),
         lambda: LW(beta=-1.0),
         lambda: LW(refresh="sometimes"),  # type: ignore[arg-type]
+        lambda: LW(initial="papr"),
+        lambda: Average(psi="zero_one"),
+        lambda: Minimum(psi="zero_one"),
+        lambda: CLPL(psi="zero_one"),
+        lambda: CLPL(form="median"),
     ],
 )
 def test_bad_input(call: object) -> None:
