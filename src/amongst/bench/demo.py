@@ -6,11 +6,9 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.console import Console
-
 from amongst.archive import write_atomically
 from amongst.bench.execute import Options
-from amongst.bench.figures import Figure, Panel, Series, draw
+from amongst.bench.figures import Figure, Panel, draw, over_columns
 from amongst.bench.plans import Request
 from amongst.bench.report import build_report, to_html
 from amongst.bench.session import run_request
@@ -31,25 +29,13 @@ class Demo:
     picture: Path | None
 
 
-def run_demo(
-    folder: Path,
-    options: Options | None = None,
-    *,
-    request: Request | None = None,
-    console: Console | None = None,
-) -> Demo:
+def run_demo(folder: Path) -> Demo:
     """Train, compare, and write ``demo.sqlite``, ``demo.html`` and ``demo.png`` into a folder.
 
-    Parameters
-    ----------
-    folder : made if it is not there; run again, the demo goes on from what is in it.
-    options : where and how to run; all cores of this machine unless told.
-    request : something smaller, or larger, than 5 methods × 3 rates × 5 seeds.
-    console : of the progress bar.
+    The folder is made if it is not there; run again, the demo goes on from what is in it.
     """
     store = folder / "demo.sqlite"
-    asked = request or Request("demo")
-    plan, _ = run_request(asked, store, options or Options(device="cpu"), console=console)
+    plan, _ = run_request(Request("demo"), store, Options(device="cpu"))
     with Store(store, readonly=True) as kept:
         records = kept.records()
     table = collect(records, plan)
@@ -67,20 +53,12 @@ def conditions_figure(table: Table) -> Figure:
     >>> figure.categories, [line.label for line in figure.panels[0].series][:2]
     (('q=0.1', 'q=0.3', 'q=0.5'), ['RC, MLP', 'CC, MLP'])
     """
-    panels = []
-    for group, rows in table.layout.groups.items():
-        lines = []
-        for row in rows:
-            found = [table.at(place) for place in row.places]
-            mean = tuple(entry.mean if entry else float("nan") for entry in found)
-            std = tuple(entry.std if entry else float("nan") for entry in found)
-            low = tuple(m - s for m, s in zip(mean, std, strict=True))
-            high = tuple(m + s for m, s in zip(mean, std, strict=True))
-            lines.append(Series(row.label, tuple(map(float, range(len(mean)))), mean, low, high))
-        panels.append(Panel(group, tuple(lines)))
+    panels = tuple(
+        Panel(group, tuple(over_columns(table, row, row.label) for row in rows))
+        for group, rows in table.layout.groups.items()
+    )
     label = "how candidate sets arise"
-    columns = tuple(table.layout.columns)
-    return Figure(table.plan.title, label, "test accuracy, %", tuple(panels), columns)
+    return Figure(table.plan.title, label, "test accuracy, %", panels, table.layout.columns)
 
 
 def picture_of(table: Table, path: Path) -> Path | None:

@@ -11,7 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from amongst.bench.record import Record, Trial
+from amongst.bench.record import RECORD_TEXTS, TRIAL_TEXTS, Record, Trial
+from amongst.bench.rows import json_text
 from amongst.errors import DataNotFoundError, FileFormatError, StoreError
 from amongst.optional import optional_import
 
@@ -24,8 +25,6 @@ __all__ = [
     "write_table",
 ]
 
-_TRIAL = ("dataset", "condition", "method", "model", "data_digest")
-_RECORD = ("device", "engine", "revision", "created", "error")
 _METRIC = "metric."
 
 
@@ -33,10 +32,10 @@ def trial_table(records: Sequence[Record]) -> Any:
     """An Arrow table: a row for each record, without curves."""
     arrow = _arrow("writing Parquet")
     trials = [record.trial for record in records]
-    texts = {name: [getattr(trial, name) for trial in trials] for name in _TRIAL}
-    texts["settings"] = [_json(trial.settings) for trial in trials]
-    texts |= {name: [getattr(record, name) for record in records] for name in _RECORD}
-    texts["versions"] = [_json(record.versions) for record in records]
+    texts = {name: [getattr(trial, name) for trial in trials] for name in TRIAL_TEXTS}
+    texts["settings"] = [json_text(trial.settings) for trial in trials]
+    texts |= {name: [getattr(record, name) for record in records] for name in RECORD_TEXTS}
+    texts["versions"] = [json_text(record.versions) for record in records]
     whole = {"seed": [t.seed for t in trials], "fold": [t.fold for t in trials]}
     names = sorted({name for record in records for name in record.metrics})
     real = {_METRIC + n: [record.metrics.get(n) for record in records] for n in names}
@@ -107,7 +106,7 @@ def read_table(path: Path) -> Any:
 
 def _record(row: dict[str, Any], metrics: Sequence[str]) -> Record:
     trial = Trial(
-        **{name: row[name] for name in _TRIAL},
+        **{name: row[name] for name in TRIAL_TEXTS},
         seed=row["seed"],
         fold=row["fold"],
         settings=json.loads(row["settings"]),
@@ -117,12 +116,8 @@ def _record(row: dict[str, Any], metrics: Sequence[str]) -> Record:
         metrics={n.removeprefix(_METRIC): row[n] for n in metrics if row[n] is not None},
         versions=json.loads(row["versions"]),
         seconds=row["seconds"],
-        **{name: row[name] for name in _RECORD},
+        **{name: row[name] for name in RECORD_TEXTS},
     )
-
-
-def _json(value: Any) -> str:
-    return json.dumps(dict(value), sort_keys=True, separators=(",", ":"))
 
 
 def _arrow(purpose: str) -> Any:

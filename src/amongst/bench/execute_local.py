@@ -61,20 +61,17 @@ class LocalExecutor:
 
     def map(self, trials: Sequence[Trial]) -> Iterator[Record]:
         """Records as they are done."""
+        work = partial(run_trial, device=self.device, files=self.files)
         if self.workers == 1 or len(trials) == 1:
-            yield from self._here(trials)
+            for trial in trials:
+                with one_thread():
+                    record = work(trial)
+                yield record
             return
-        work = partial(_run_one, device=self.device, files=self.files)
         yield from spread(work, trials, self.workers)
 
     def close(self) -> None:
         """The processes end by themselves when they have been idle."""
-
-    def _here(self, trials: Sequence[Trial]) -> Iterator[Record]:
-        for trial in trials:
-            with one_thread():
-                record = _run_one(trial, self.device, self.files)
-            yield record
 
 
 def default_workers(device: str) -> int:
@@ -122,10 +119,6 @@ def _work(work: Callable[[Job], Result], job: Job, parent: int) -> Result:
     _outlive_nobody(parent)
     with one_thread():
         return work(job)
-
-
-def _run_one(trial: Trial, device: str, files: Files | None) -> Record:
-    return run_trial(trial, device=device, files=files)
 
 
 _watching = threading.Lock()

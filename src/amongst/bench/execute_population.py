@@ -8,9 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import torch
 
 from amongst.bench.execute import Notice
@@ -20,11 +18,10 @@ from amongst.bench.record import Record, Trial, canonical_json
 from amongst.bench.risk import MemberRisk
 from amongst.bench.sources import Files, TrialData, trial_data
 from amongst.bench.trial import (
-    curves_of,
-    final_metrics,
     make_method,
     make_settings,
     model_options,
+    record_of,
     run_trial,
     stamp,
     watch_test,
@@ -37,7 +34,6 @@ from amongst.engine.population import (
     Progress,
     train_population,
 )
-from amongst.methods import LW
 from amongst.metrics import approximated_accuracy, covering_rate
 
 __all__ = ["MEMBERS", "PopulationExecutor", "group_trials", "run_group", "run_together"]
@@ -190,20 +186,17 @@ class _Masks:
 
 def _member(trial: Trial, data: TrialData, masks: _Masks) -> Member:
     held = torch.from_numpy(data.held) if len(data.held) else None
-    oracle = held is not None and data.truth is not None
+    truth = None
+    if held is not None and data.truth is not None:
+        truth = torch.from_numpy(data.truth[data.held])
     return Member(
         make_method(trial, data.sets[data.kept]),
         masks.of(data),
         make_settings(trial),
         rows=torch.from_numpy(data.kept),
         held=held,
-        held_truth=torch.from_numpy(_truth(data)) if oracle else None,
+        held_truth=truth,
     )
-
-
-def _truth(data: TrialData) -> np.ndarray[Any, np.dtype[np.int64]]:
-    assert data.truth is not None
-    return data.truth[data.held]
 
 
 def _record(trial: Trial, result: PopulationResult, i: int) -> Record:
@@ -211,10 +204,7 @@ def _record(trial: Trial, result: PopulationResult, i: int) -> Record:
     if epoch is not None:
         return Record(trial, error=f"the loss became NaN or infinite in epoch {epoch}")
     history = result.history(i).rename(columns={"oracle": "accuracy_val"})
-    curves = curves_of(history.to_dict("records"))
-    method = result.members[i].method
-    extra = {"beta": float(method.beta)} if isinstance(method, LW) else {}
-    return Record(trial, final_metrics(curves) | extra, curves)
+    return record_of(trial, result.members[i].method, history.to_dict("records"))
 
 
 def _alone(trial: Trial) -> bool:

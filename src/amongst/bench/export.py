@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from amongst.archive import write_atomically
-from amongst.bench.record import Record, Trial
+from amongst.bench.record import RECORD_TEXTS, TRIAL_TEXTS, Record, Trial
 from amongst.bench.store import FILTERS, Store
 from amongst.checks import check_choice
 from amongst.datasets.frames import EXACT_FLOATS
@@ -22,18 +22,15 @@ if TYPE_CHECKING:
 
 __all__ = ["read_records", "read_requests", "to_frame", "write_records", "write_requests"]
 
-_TEXTS = ("dataset", "condition", "method", "model", "data_digest")
-_REST = ("seconds", "device", "engine", "revision", "created", "error")
 
-
-def to_frame(records: Sequence[Record], *, curves: bool = True) -> pd.DataFrame:
+def to_frame(records: Sequence[Record]) -> pd.DataFrame:
     """One row for each record; a column for each metric and curve, settings as JSON.
 
     >>> record = Record(Trial("digits", "q=0.1", "rc", "mlp", 0), {"accuracy_final": 0.9})
     >>> float(to_frame([record])["metric.accuracy_final"].iloc[0])
     0.9
     """
-    frame = pd.DataFrame([_flat(record, curves) for record in records])
+    frame = pd.DataFrame([_flat(record) for record in records])
     if "fold" in frame:
         frame["fold"] = frame["fold"].astype("Int64")
     return frame
@@ -123,35 +120,33 @@ def _beside(export: Path) -> Path:
     return export.with_name(export.stem + ".requests.json")
 
 
-def _flat(record: Record, curves: bool) -> dict[str, Any]:
+def _flat(record: Record) -> dict[str, Any]:
     trial = record.trial
     row: dict[str, Any] = {"key": record.key}
-    row |= {name: getattr(trial, name) for name in _TEXTS}
+    row |= {name: getattr(trial, name) for name in TRIAL_TEXTS}
     row |= {"seed": trial.seed, "fold": trial.fold, "settings": json.dumps(dict(trial.settings))}
     row |= {f"metric.{name}": value for name, value in record.metrics.items()}
-    row |= {name: getattr(record, name) for name in _REST}
+    row |= {name: getattr(record, name) for name in ("seconds", *RECORD_TEXTS)}
     row["versions"] = json.dumps(dict(record.versions))
-    if curves:
-        row |= {f"curve.{name}": json.dumps(values) for name, values in record.curves.items()}
-    return row
+    return row | {f"curve.{name}": json.dumps(values) for name, values in record.curves.items()}
 
 
 def _unflat(row: Mapping[str, Any], source: Path) -> Record:
     present = {name: value for name, value in row.items() if not pd.isna(value)}
     try:
         trial = Trial(
-            **{name: str(present.get(name, "")) for name in _TEXTS},
+            **{name: str(present.get(name, "")) for name in TRIAL_TEXTS},
             seed=int(present["seed"]),
             fold=int(present["fold"]) if "fold" in present else None,
             settings=json.loads(present["settings"]),
         )
-        rest: dict[str, Any] = {name: str(present.get(name, "")) for name in _REST}
         return Record(
             trial,
             metrics=_prefixed(present, "metric."),
             curves={n: json.loads(v) for n, v in _prefixed(present, "curve.").items()},
             versions=json.loads(present.get("versions", "{}")),
-            **(rest | {"seconds": float(present.get("seconds", 0.0))}),
+            seconds=float(present.get("seconds", 0.0)),
+            **{name: str(present.get(name, "")) for name in RECORD_TEXTS},
         )
     except (KeyError, TypeError, ValueError) as error:
         finding = f"no column {error}" if isinstance(error, KeyError) else error

@@ -13,14 +13,23 @@ from typing import Any
 import numpy as np
 
 from amongst.archive import write_atomically
-from amongst.bench.layout import Place, is_figure
+from amongst.bench.layout import Row, is_figure
 from amongst.bench.paper import method_title
 from amongst.bench.record import Record
 from amongst.bench.tables import Entry, Table
 from amongst.errors import InputError
 from amongst.optional import optional_import
 
-__all__ = ["Figure", "Panel", "Series", "curve_figure", "draw", "report_figures", "variant_figure"]
+__all__ = [
+    "Figure",
+    "Panel",
+    "Series",
+    "curve_figure",
+    "draw",
+    "over_columns",
+    "report_figures",
+    "variant_figure",
+]
 
 Floats = tuple[float, ...]
 _MARKERS = "os^DvP*X"
@@ -91,7 +100,7 @@ def variant_figure(table: Table) -> Figure:
     single = len(heads) == 1 and all(column.count("=") == 1 for column in columns)
     names = tuple(column.partition("=")[2] for column in columns) if single else columns
     panels = [
-        _panel(group, tuple(_over_variants(table, row.places) for row in rows))
+        _panel(group, tuple(_over_variants(table, row) for row in rows))
         for group, rows in table.layout.groups.items()
     ]
     xlabel = heads.pop() if single else "weights of the two parts"
@@ -181,9 +190,14 @@ def _panel(title: str, lines: tuple[Series, ...]) -> Panel:
     return Panel(title, lines, "" if np.isfinite([line.mean for line in lines]).any() else NOT_RUN)
 
 
-def _over_variants(table: Table, places: Sequence[Place | None]) -> Series:
-    entries = [table.at(place) for place in places]
-    label = next(method_title(entry.place.method) for entry in entries if entry)
+def _over_variants(table: Table, row: Row) -> Series:
+    method = next(place.method for place in row.places if place)
+    return over_columns(table, row, method_title(method))
+
+
+def over_columns(table: Table, row: Row, label: str) -> Series:
+    """The means of a row, ± their standard deviations."""
+    entries = [table.at(place) for place in row.places]
     mean = np.array([entry.mean if entry else np.nan for entry in entries])
     std = np.nan_to_num([entry.std if entry else np.nan for entry in entries])
     x = _floats(range(len(mean)))

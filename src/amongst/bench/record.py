@@ -26,6 +26,10 @@ Files of another version are recognised by their keys, and refused: see `key_ver
 """
 LATER_VERSIONS = 10
 
+TRIAL_TEXTS = ("dataset", "condition", "method", "model", "data_digest")
+RECORD_TEXTS = ("device", "engine", "revision", "created", "error")
+"""Fields that are texts, for files with a column for each."""
+
 
 @dataclass(frozen=True)
 class Trial:

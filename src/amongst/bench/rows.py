@@ -11,7 +11,7 @@ import numpy as np
 
 from amongst.bench.record import Record, Trial
 
-__all__ = ["COLUMNS", "from_row", "to_row"]
+__all__ = ["COLUMNS", "from_row", "json_text", "to_row"]
 
 COLUMNS = (
     "key", "dataset", "condition", "method", "model", "seed", "fold", "settings", "data_digest",
@@ -25,9 +25,9 @@ def to_row(record: Record) -> tuple[Any, ...]:
     trial = record.trial
     return (
         record.key, trial.dataset, trial.condition, trial.method, trial.model, trial.seed,
-        trial.fold, _json(trial.settings), trial.data_digest, _json(record.metrics),
+        trial.fold, json_text(trial.settings), trial.data_digest, json_text(record.metrics),
         _pack(record.curves), record.seconds, record.device, record.engine,
-        _json(record.versions), record.revision, record.created, record.error,
+        json_text(record.versions), record.revision, record.created, record.error,
     )  # fmt: skip
 
 
@@ -51,7 +51,8 @@ def from_row(row: tuple[Any, ...]) -> Record:
     )
 
 
-def _json(value: Mapping[str, Any]) -> str:
+def json_text(value: Mapping[str, Any]) -> str:
+    """Sorted names, no spaces; unlike `canonical_json`, numbers as they are."""
     return json.dumps(dict(value), sort_keys=True, separators=(",", ":"))
 
 

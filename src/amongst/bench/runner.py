@@ -76,8 +76,7 @@ def bind_plan(plan: Plan, files: Files | None = None, *, unread: Collection[str]
 
 def missing_trials(plan: Plan, store: Store) -> dict[str, Trial]:
     """Plan minus store, in the order of the plan."""
-    done = store.keys()
-    return {trial.key: trial for trial in plan.trials if trial.key not in done}
+    return _still_missing({trial.key: trial for trial in plan.trials}, store)
 
 
 def run_plan(
@@ -163,15 +162,11 @@ def _run_round(
     """Records of these trials, which the caller keeps, until the store has all of them."""
     while missing:
         mine = store.claim(missing, executor.chunk)
-        if not mine:
+        if mine:
+            yield from executor.map([missing[key] for key in mine])
+        else:
             _wait(store, missing, tell)
-        yield from _records(executor, [missing[key] for key in mine])
         missing = _still_missing(missing, store)
-
-
-def _records(executor: Executor, trials: list[Trial]) -> Iterator[Record]:
-    if trials:
-        yield from executor.map(trials)
 
 
 def _still_missing(missing: Mapping[str, Trial], store: Store) -> dict[str, Trial]:

@@ -35,6 +35,7 @@ __all__ = [
     "make_method",
     "make_settings",
     "model_options",
+    "record_of",
     "run_trial",
     "stamp",
     "versions",
@@ -174,6 +175,13 @@ def curves_of(records: Sequence[Mapping[str, Any]]) -> dict[str, tuple[float, ..
     return {name: tuple(float(record[name]) for record in records) for name in columns}
 
 
+def record_of(trial: Trial, method: Method, history: Sequence[Mapping[str, Any]]) -> Record:
+    """Curves and metrics of a training, and the β that it had."""
+    curves = curves_of(history)
+    beta = {"beta": float(method.beta)} if isinstance(method, LW) else {}
+    return Record(trial, final_metrics(curves) | beta, curves)
+
+
 @cache
 def versions() -> dict[str, str]:
     """Versions of what computes."""
@@ -193,9 +201,7 @@ def _run_neural(trial: Trial, data: TrialData, device: str) -> Record:
         **model_options(trial),
     )
     run = train(model, kept, method, settings, watch=_watches(data, where))
-    curves = curves_of(run.records)
-    extra = {"beta": float(method.beta)} if isinstance(method, LW) else {}
-    return Record(trial, final_metrics(curves) | extra, curves)
+    return record_of(trial, method, run.records)
 
 
 def _watches(data: TrialData, device: torch.device) -> list[Watch]:

@@ -184,21 +184,24 @@ def _any(sheet: Sheet, row: Row) -> bool:
 
 def _others(found: Reproduction) -> list[str]:
     """The cells of runs that the tables above show from another run."""
-    parts = []
-    for run in found.runs:
-        if run.request.plan in TABLES:
-            above, sheet = found.sheets[run.request.plan], make_sheet(run.request.plan, [run])
-            rest = [
-                p
-                for p, cell in sheet.cells.items()
-                if cell.entry.n and above.cells[p].run is not run
-            ]
-            if rest:
-                words = settings_words([sheet.cells[p] for p in rest])
-                table = sheet_table(sheet, {}, only=rest)
-                parts += [f"### {run_title(run)}", paragraph(words), table]
+    runs = [run for run in found.runs if run.request.plan in TABLES]
+    parts = [part for run in runs for part in _rest(run, found.sheets[run.request.plan])]
     lead = "Marks as in Table 1; bold is the best of the run."
     return ["## Other settings of the same cells", lead, *parts] if parts else []
+
+
+def _rest(run: Run, above: Sheet) -> list[str]:
+    """The cells of a run that the sheet has from another."""
+    sheet = make_sheet(run.request.plan, [run])
+    rest = {
+        place: cell
+        for place, cell in sheet.cells.items()
+        if cell.entry.n and above.cells[place].run is not run
+    }
+    if not rest:
+        return []
+    words = settings_words(list(rest.values()))
+    return [f"### {run_title(run)}", paragraph(words), sheet_table(sheet, {}, only=rest)]
 
 
 def _margins(found: Reproduction) -> list[str]:
