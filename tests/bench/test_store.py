@@ -177,6 +177,19 @@ def test_two_may_make_one_store_at_once(tmp_path: Path, monkeypatch: pytest.Monk
         assert store.add(one())
 
 
+def test_a_store_that_another_is_making_is_waited_for(tmp_path: Path) -> None:
+    """SQLite itself does not wait to switch to a log."""
+    path = tmp_path / "s.sqlite"
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    release = threading.Timer(0.2, other.rollback)
+    release.start()
+    with Store(path) as store:
+        assert store.add(one())
+    release.join()
+    other.close()
+
+
 def test_an_older_file_is_migrated_with_its_records(tmp_path: Path) -> None:
     path = tmp_path / "s.sqlite"
     with Store(path) as store:

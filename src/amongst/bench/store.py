@@ -21,7 +21,7 @@ from typing import Any
 from amongst.bench.record import Record, Trial, canonical_json, key_version, now
 from amongst.bench.rows import COLUMNS, from_row, to_row
 from amongst.bench.store_errors import damaged, damaged_record, explain, other_keys, too_new
-from amongst.bench.store_opening import connect, file_identity
+from amongst.bench.store_opening import connect, file_identity, switch_to_log
 from amongst.checks import check_choice
 from amongst.errors import FileFormatError, InputError, StoreError
 
@@ -317,7 +317,7 @@ class Store:
             return
         if self._connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
             self._check_pages()
-            self._connection.execute("PRAGMA journal_mode = WAL")
+            switch_to_log(self._connection)
         self._connection.execute("PRAGMA synchronous = NORMAL")
         if _pragma(self._connection, "user_version") == SCHEMA_VERSION:
             return

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from pathlib import Path
 
 from amongst.errors import StoreError
 
-__all__ = ["connect", "file_identity"]
+__all__ = ["connect", "file_identity", "switch_to_log"]
 
 BUSY_SECONDS = 60.0
 """How long to wait for another process that has locked the file."""
@@ -24,6 +25,20 @@ def connect(path: Path, readonly: bool) -> sqlite3.Connection:
     except OSError as error:
         raise StoreError(f"the folder of {path} cannot be made: {error.strerror}.") from error
     return sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+
+
+def switch_to_log(connection: sqlite3.Connection) -> None:
+    """Keep a write-ahead log. For this alone SQLite does not wait where the file is locked, as it is
+    for a moment where several make one store."""
+    end = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorname != "SQLITE_BUSY" or time.monotonic() > end:
+                raise
+        time.sleep(0.01)
 
 
 def file_identity(path: Path) -> tuple[int, int] | None:
