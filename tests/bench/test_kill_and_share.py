@@ -163,6 +163,7 @@ def test_an_interrupt_leaves_a_state_to_go_on_from(
     child = helper.begin(tmp_path / "s.sqlite")
     with Store(tmp_path / "s.sqlite") as store:
         while len(store) < 3:
+            assert _running(child), "the runner ended by itself"
             time.sleep(0.01)
         os.kill(child, signal.SIGINT)
         assert helper.answer() == "interrupted"
