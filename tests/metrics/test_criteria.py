@@ -42,6 +42,20 @@ def test_one_function_serves_a_population() -> None:
         torch.testing.assert_close(together[1], metric(scores[1], against))
 
 
+def test_each_member_may_have_labels_and_candidates_of_its_own() -> None:
+    generator = torch.Generator().manual_seed(4)
+    scores = torch.randn(3, 7, 4, generator=generator)
+    labels = torch.randint(4, (3, 7), generator=generator)
+    inside = torch.nn.functional.one_hot(labels, 4).bool() | (scores < 0)
+    for metric, against in (
+        (accuracy, labels),
+        (covering_rate, inside),
+        (approximated_accuracy, inside),
+    ):
+        alone = [metric(*member) for member in zip(scores, against, strict=True)]
+        torch.testing.assert_close(metric(scores, against), torch.stack(alone))
+
+
 def test_singletons_make_covering_rate_the_accuracy() -> None:
     scores = torch.randn(50, 5, generator=torch.Generator().manual_seed(3))
     labels = torch.arange(50) % 5
@@ -79,10 +93,10 @@ def test_a_network_that_diverged_predicts_nothing() -> None:
         assert values[1].isnan()
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_scores_in_half_precision(dtype: torch.dtype) -> None:
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+def test_scores_in_low_precision(dtype: torch.dtype) -> None:
     """The candidates' share underflows: 0, where the prediction is none of them, and not 0/0."""
-    scores = torch.tensor([[100.0, 0.0, 0.0], [3.0, 0.0, 0.0]], dtype=dtype)
+    scores = torch.tensor([[200.0, 0.0, 0.0], [3.0, 0.0, 0.0]], dtype=dtype)
     inside = torch.tensor([[False, True, True], [True, True, True]])
     expected = approximated_accuracy(scores.double(), inside)
     torch.testing.assert_close(approximated_accuracy(scores, inside), expected)

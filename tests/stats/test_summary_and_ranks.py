@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -40,6 +42,16 @@ def test_nemenyi_alpha_10_is_the_published_quantile() -> None:
     assert result.critical == pytest.approx(2.291 * np.sqrt(4 * 5 / (6 * 14)), abs=1e-3)
 
 
+def test_p_of_a_pair_is_the_alpha_at_which_it_begins_to_differ() -> None:
+    """CD at α = p of the pair is the distance of its mean ranks; both ways, and 1 on the diagonal."""
+    result = friedman_nemenyi(DEMSAR)
+    np.testing.assert_array_equal(result.pairs, result.pairs.T)
+    np.testing.assert_allclose(np.diag(result.pairs), 1.0)
+    for i, j in ((0, 1), (0, 3), (2, 3)):
+        reached = friedman_nemenyi(DEMSAR, alpha=float(result.pairs[i, j])).critical
+        assert reached == pytest.approx(abs(result.ranks[i] - result.ranks[j]), rel=1e-4)
+
+
 def test_identical_methods_do_not_differ() -> None:
     result = friedman_nemenyi(np.ones((3, 3)))
     assert (result.p, result.statistic) == (1.0, 0.0)
@@ -50,6 +62,22 @@ def test_identical_methods_do_not_differ() -> None:
 def test_too_few_rows_or_methods_are_refused(shape: tuple[int, ...]) -> None:
     with pytest.raises(InputError, match="at least 2 rows"):
         friedman_nemenyi(np.ones(shape))
+
+
+def test_one_missing_score_and_an_alpha_without_a_quantile_are_refused() -> None:
+    missing = DEMSAR.copy()
+    missing[0, 0] = np.nan
+    with pytest.raises(InputError, match="finite"):
+        friedman_nemenyi(missing)
+    for alpha in (0.0, 1.5):
+        with pytest.raises(InputError, match="alpha="):
+            friedman_nemenyi(DEMSAR, alpha=alpha)
+
+
+def test_two_data_sets_are_enough() -> None:
+    """Two rows that agree on three methods: Friedman's statistic is N(k − 1) = 4."""
+    result = friedman_nemenyi([[3.0, 2.0, 1.0], [9.0, 8.0, 7.0]])
+    assert (result.ranks.tolist(), result.statistic) == ([1.0, 2.0, 3.0], pytest.approx(4.0))
 
 
 def test_confidence_interval_covers_as_it_says() -> None:
@@ -70,9 +98,13 @@ def test_summary_equals_scipy() -> None:
 
 
 def test_one_value_has_no_spread_and_none_is_refused() -> None:
-    one = summarize([0.5])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        one = summarize([0.5])
     assert (one.n, one.mean) == (1, 0.5)
     assert np.isnan([one.std, one.low, one.high]).all()
-    for bad in ([], [np.nan]):
+    for bad in ([], [np.nan], [0.5, np.inf]):
         with pytest.raises(InputError, match="finite"):
             summarize(bad)
+    with pytest.raises(InputError, match="confidence="):
+        summarize([0.5, 0.6], confidence=95)
