@@ -18,6 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from amongst import processes
 from amongst.bench.record import Record, Trial, canonical_json, key_version, now
 from amongst.bench.rows import COLUMNS, from_row, to_row
 from amongst.bench.store_errors import damaged, damaged_record, explain, other_keys, too_new
@@ -357,15 +358,7 @@ def _pragma(connection: sqlite3.Connection, name: str) -> int:
 def _is_alive(host: str, pid: int, alive: float) -> bool:
     if time.time() - alive > STALE_SECONDS:
         return False
-    if host != socket.gethostname() or os.name == "nt":  # where kill(pid, 0) is Ctrl-C, no question
-        return True
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    return True
+    return host != socket.gethostname() or processes.exists(pid)
 
 
 def _where(filters: Mapping[str, Any]) -> tuple[str, list[Any]]:

@@ -169,9 +169,7 @@ def predict(
     """Predict the class of every row of a file: label, confidence, probabilities."""
     import pandas as pd
 
-    check_table_target("--out", out, (model, file))
-    estimator = load_model(model)
-    file = as_file(file)
+    estimator, file = _opened(model, file, out)
     table = read_for(estimator, file, None, features, index)
     X = features_for(estimator, table)
     answer = pd.DataFrame({"label": estimator.predict(X)})
@@ -192,13 +190,17 @@ def disambiguate(
     index: Index = None,
 ) -> None:
     """Find the most likely candidate of every row: label, confidence, runner-up."""
-    check_table_target("--out", out, (model, file))
-    estimator = load_model(model)
-    file = as_file(file)
+    estimator, file = _opened(model, file, out)
     columns = one_or_many(apart(file, candidates) or estimator.metadata_.get("candidates"))
     table = read_for(estimator, file, columns, features, index)
     answer = estimator.disambiguate(features_for(estimator, table), sets_of(table, file))
     _write(answer, table, out)
+
+
+def _opened(model: Path, file: Path, out: Path) -> tuple[PartialLabelClassifier, Path]:
+    """The estimator in a file and the table for it; a place to write that is taken is refused."""
+    check_table_target("--out", out, (model, file))
+    return load_model(model), as_file(file)
 
 
 def estimator_of(method: MethodName) -> Any:

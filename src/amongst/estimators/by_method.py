@@ -34,9 +34,6 @@ class RCClassifier(NeuralClassifier):
 
     method = RC
 
-    def _method(self, sets: CandidateSets) -> Method:
-        return RC()
-
 
 class CCClassifier(NeuralClassifier):
     """CC, the classifier-consistent method (Feng et al. 2020). Parameters: see `NeuralClassifier`.
@@ -48,9 +45,6 @@ class CCClassifier(NeuralClassifier):
     """
 
     method = CC
-
-    def _method(self, sets: CandidateSets) -> Method:
-        return CC()
 
 
 class PRODENClassifier(NeuralClassifier):
@@ -64,9 +58,6 @@ class PRODENClassifier(NeuralClassifier):
     """
 
     method = PRODEN
-
-    def _method(self, sets: CandidateSets) -> Method:
-        return PRODEN()
 
 
 class LWClassifier(NeuralClassifier):
@@ -190,9 +181,6 @@ class AverageClassifier(NeuralClassifier):
         super().__init__(**_common(locals()))
         self.psi = psi
 
-    def _method(self, sets: CandidateSets) -> Method:
-        return Average(self.psi)
-
 
 class CLPLClassifier(NeuralClassifier):
     """CLPL (Cour et al. 2011): candidates against non-candidates.
@@ -237,9 +225,6 @@ class CLPLClassifier(NeuralClassifier):
         super().__init__(**_common(locals()))
         self.psi = psi
         self.form = form
-
-    def _method(self, sets: CandidateSets) -> Method:
-        return CLPL(self.psi, self.form)
 
 
 _OWN = {"self", "psi", "beta", "alpha", "fade", "form"}

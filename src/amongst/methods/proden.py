@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from torch import Tensor
-
-from amongst.losses import candidate_weights, initial_weights, weighted_cross_entropy
-from amongst.methods.base import LossForm, Method, Refresh
+from amongst.methods.base import Refresh
+from amongst.methods.identification import Identification
 
 __all__ = ["PRODEN"]
 
 
 @dataclass(frozen=True)
-class PRODEN(Method):
+class PRODEN(Identification):
     """−Σ_{z∈s} c_z log p_z, with c from the pass that gave the row's last loss.
 
     Examples
@@ -41,21 +39,3 @@ class PRODEN(Method):
     def when(self) -> Refresh:
         """From the pass that gave the loss."""
         return "same"
-
-    @property
-    def loss_form(self) -> LossForm:
-        """Eq. (3) with the cross-entropy and β = 0."""
-        return LossForm("stored")
-
-    def init(self, inside: Tensor) -> Tensor:
-        """1/|s| on candidates."""
-        return initial_weights(inside) * inside
-
-    def loss(self, scores: Tensor, inside: Tensor, weights: Tensor | None) -> Tensor:
-        """−Σ_{z∈s} c_z log p_z."""
-        assert weights is not None
-        return weighted_cross_entropy(scores, inside, weights)
-
-    def update(self, scores: Tensor, inside: Tensor) -> Tensor:
-        """softmax(g) renormalised on s."""
-        return candidate_weights(scores, inside)

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from torch import Tensor
-
-from amongst.losses import candidate_weights, initial_weights, weighted_cross_entropy
-from amongst.methods.base import LossForm, Method, Optimizer, Refresh
+from amongst.methods.base import Optimizer, Refresh
+from amongst.methods.identification import Identification
 
 __all__ = ["ADAM_GRID", "RC"]
 
@@ -24,7 +22,7 @@ ADAM_GRID: Mapping[str, tuple[Any, ...]] = MappingProxyType(
 
 
 @dataclass(frozen=True)
-class RC(Method):
+class RC(Identification):
     """−Σ_{z∈s} c_z log p_z, with c from a second pass after the optimiser's step.
 
     Examples
@@ -47,21 +45,3 @@ class RC(Method):
     def when(self) -> Refresh:
         """From a second pass after the step."""
         return "post"
-
-    @property
-    def loss_form(self) -> LossForm:
-        """Eq. (3) with the cross-entropy and β = 0."""
-        return LossForm("stored")
-
-    def init(self, inside: Tensor) -> Tensor:
-        """1/|s| on candidates."""
-        return initial_weights(inside) * inside
-
-    def loss(self, scores: Tensor, inside: Tensor, weights: Tensor | None) -> Tensor:
-        """−Σ_{z∈s} c_z log p_z."""
-        assert weights is not None
-        return weighted_cross_entropy(scores, inside, weights)
-
-    def update(self, scores: Tensor, inside: Tensor) -> Tensor:
-        """softmax(g) renormalised on s."""
-        return candidate_weights(scores, inside)

@@ -14,12 +14,12 @@ from amongst.candidates import CandidateSets
 from amongst.candidates.labels import class_array, plain_labels
 from amongst.errors import InputError
 from amongst.estimators.labels import check_same_kind
-from amongst.estimators.pipelines import Estimator, classifier_of
+from amongst.estimators.pipelines import Estimator
 from amongst.metrics import accuracy
 from amongst.rng import Seed
-from amongst.selection.base import Search
 from amongst.selection.criteria import Measure
 from amongst.selection.result import SearchResult
+from amongst.selection.search import PartialLabelSearchCV
 from amongst.selection.space import Grid, paper_grid
 
 __all__ = ["oracle_search"]
@@ -59,23 +59,21 @@ def oracle_search(
     >>> result.oracle, "oracle" in result.table
     (True, True)
     """
-    search = _OracleSearch(estimator, grid, np.asarray(labels))
-    search.validation, search.engine, search.refit = validation, engine, refit
-    search.random_state, search.verbose = random_state, verbose
+    search = _OracleSearch(
+        estimator,
+        grid,
+        validation=validation,
+        engine=engine,
+        refit=refit,
+        random_state=random_state,
+        verbose=verbose,
+    )
+    search.labels = np.asarray(labels)
     return search.fit(X, y).result_
 
 
-class _OracleSearch(Search):
-    def __init__(self, estimator: Estimator, grid: Grid | None, labels: npt.NDArray[Any]) -> None:
-        self.estimator, self.grid, self.labels = estimator, grid, labels
-        self.refit = True
-
-    def _template(self) -> Estimator:
-        classifier_of(self.estimator)
-        return self.estimator
-
-    def _refits(self) -> bool:
-        return self.refit
+class _OracleSearch(PartialLabelSearchCV):
+    labels: npt.NDArray[Any]
 
     def _search(self, X: npt.NDArray[Any], sets: CandidateSets) -> SearchResult:
         grid = paper_grid(self.estimator) if self.grid is None else self.grid

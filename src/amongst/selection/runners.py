@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
 
+from amongst import processes
 from amongst.selection.storage import import_optuna
 
 __all__ = ["RETRIES", "RUNNER", "at_work", "give_up", "mark", "requeue_stale", "salt"]
@@ -96,16 +97,4 @@ def _is_dead(runner: str) -> bool:
     host, pid, _ = runner.rsplit(":", 2)
     if runner == RUNNER or host != socket.gethostname():
         return False
-    return int(pid) == os.getpid() or not _exists(int(pid))
-
-
-def _exists(pid: int) -> bool:
-    if os.name == "nt":  # where kill(pid, 0) is Ctrl-C, no question
-        return True
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+    return int(pid) == os.getpid() or not processes.exists(int(pid))
