@@ -104,6 +104,32 @@ def test_labels_that_look_the_same_are_said(twins: str) -> None:
         as_candidates(["e|E", "e|\u00e9"])
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "how"),
+    [("Owl", "OWL", "upper and lower case"), ("1", "1.0", "same number")],
+)
+def test_spellings_of_one_label_by_two_annotators_are_said(
+    first: str, second: str, how: str
+) -> None:
+    votes = pd.DataFrame({"anna": [first, "kite"], "ben": ["kite", second]})
+    with pytest.warns(AmongstWarning, match=f"'{first}'.*{how}.*two classes") as found:
+        as_candidates(votes)
+    assert len(found) == 1
+
+
+def test_classes_that_were_named_are_not_suspected_later() -> None:
+    sets = as_candidates(["Owl|OWL", "x"], classes=["Owl", "OWL", "x"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert as_candidates(sets) is sets
+
+
+def test_labels_of_several_letters_that_differ_otherwise_are_no_twins() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        as_candidates(["01|1", "owl|owls", "e|E", "1|10"])
+
+
 @pytest.mark.parametrize("sparse", [False, True])
 def test_rows_are_taken_by_any_index_of_rows(sparse: bool) -> None:
     sets = as_candidates(["a|b", "b", "c"])

@@ -7,7 +7,7 @@ import re
 import unicodedata
 import warnings
 from collections import defaultdict
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from itertools import chain, count
 from typing import Any
@@ -227,18 +227,22 @@ def suspect_holes(table: npt.NDArray[Any], cells: list[list[Any]]) -> None:
 
 
 def suspect_twins(classes: npt.NDArray[Any]) -> None:
-    """A warning where two labels look the same: they differ in how Unicode writes them."""
-    seen: dict[str, str] = {}
-    for label in classes.tolist():
-        twin = seen.setdefault(_looks(label), label) if isinstance(label, str) else label
-        if twin != label:
-            warnings.warn(
-                f"the labels {twin!a} and {label!a} look the same, but are written with "
-                "other characters, so that they count as two classes. Write them in one way.",
-                AmongstWarning,
-                stacklevel=4,
-            )
-            return
+    """A warning where two labels are likely one: they look the same, but Unicode writes them
+    otherwise, or they differ in case alone, or are one number with and without decimals."""
+    labels = [label for label in classes.tolist() if isinstance(label, str)]
+    for key, how in TWINS.items():
+        seen: dict[str, str] = {}
+        for label in labels:
+            twin = seen.setdefault(key(label), label)
+            if twin != label:
+                shown = " and ".join(map(ascii if key is _looks else repr, (twin, label)))
+                warnings.warn(
+                    f"the labels {shown} {how}, so that they count as two classes. Write them in "
+                    "one way, if they are one.",
+                    AmongstWarning,
+                    stacklevel=4,
+                )
+                return
 
 
 def check_separator(separator: object) -> str:
@@ -302,6 +306,23 @@ def _looks(label: str) -> str:
     """The label without what cannot be seen: the form of accents, spaces around it, marks."""
     seen = (mark for mark in label if unicodedata.category(mark) != "Cf")
     return unicodedata.normalize("NFC", " ".join("".join(seen).split()))
+
+
+def _uncased(label: str) -> str:
+    """Single letters keep their case: they may be what is told apart."""
+    return _looks(label).casefold() if len(label) > 1 else label
+
+
+def _number(label: str) -> str:
+    return label.partition(".")[0] if WHOLE.fullmatch(label) else label
+
+
+TWINS: dict[Callable[[str], str], str] = {
+    _looks: "look the same, but are written with other characters",
+    _uncased: "differ in upper and lower case alone",
+    _number: "are the same number",
+}
+"""What two labels that are likely one have in common, and how it is said."""
 
 
 def _bit(cell: Any) -> float:

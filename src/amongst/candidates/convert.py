@@ -95,8 +95,8 @@ def as_candidates(
     check_separator(separator)
     known = None if classes is None else _distinct(list(classes))
     if isinstance(y, CandidateSets):
-        sets = y if known is None else _realign(y, known)
-    elif sp.issparse(y):
+        return _handle_empty(y if known is None else _realign(y, known), empty)
+    if sp.issparse(y):
         sets = _from_mask(sp.csr_array(y), known)
     else:
         sets = _from_other(unmasked(y), known, kind, separator)
