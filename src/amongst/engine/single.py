@@ -6,8 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
@@ -29,7 +28,7 @@ from amongst.engine.door import (
 from amongst.engine.order import batch_bounds, permutation, split_seed
 from amongst.engine.precision import warn_of_precision
 from amongst.engine.settings import Settings, learning_rate
-from amongst.engine.watch import Watch
+from amongst.engine.watch import Watch, moved
 from amongst.errors import DivergenceError, InputError
 from amongst.methods import Method
 from amongst.models import seeded
@@ -119,7 +118,7 @@ def train(
     data = _settled(model, data, method, settings)
     check_columns(item.name for item in watch)
     warn_of_precision(settings.precision, data.features.device)
-    watch = _seen_with(data.features, watch)
+    watch = moved(watch, data.features.device, data.features.dtype)
     if training is not None:
         _check_training(training, model, data, method, settings)
     state = training or start(model, data, method, settings)
@@ -204,7 +203,7 @@ def run_epoch(
         group["lr"] = lr
     state.model.train()
     now = method.at(state.epoch / settings.epochs)
-    advance = stepper or partial(_step, state, data, now, settings)
+    advance = stepper or (lambda rows: step(state, data, rows, now, settings))
     totals = torch.zeros(2, device=data.features.device, dtype=torch.float64)
     with seeded(_dropout_seed(settings, state.epoch), data.features.device):
         for rows in _batches(data, settings, state.epoch):
@@ -212,19 +211,23 @@ def run_epoch(
     if method.when == "epoch":
         _refresh_all(state, data, method, settings)
     loss, covering = (totals / len(data)).tolist()
-    if not math.isfinite(loss):
+    if what := _divergence(loss, state):
         raise DivergenceError(
-            f"the loss became {loss} in epoch {state.epoch + 1} at learning rate {lr:g} "
-            f"({method.name}, {settings.optimizer}). {_remedy(data.features, lr)}"
-        )
-    if not _is_finite(state.model):
-        raise DivergenceError(
-            f"the last step of epoch {state.epoch + 1} made a parameter NaN or infinite at learning "
-            f"rate {lr:g} ({method.name}, {settings.optimizer}). {_remedy(data.features, lr)}"
+            f"{what} at learning rate {lr:g} ({method.name}, {settings.optimizer}). "
+            f"{_remedy(data.features, lr)}"
         )
     record = {"epoch": state.epoch + 1, "lr": lr, "loss": loss, "covering": covering}
     record |= _measured(state.model, watch, settings)
     return record | {"seconds": time.perf_counter() - began}
+
+
+def _divergence(loss: float, state: Training) -> str:
+    """What became NaN or infinite in this epoch; empty if nothing did."""
+    if not math.isfinite(loss):
+        return f"the loss became {loss} in epoch {state.epoch + 1}"
+    if not _is_finite(state.model):
+        return f"the last step of epoch {state.epoch + 1} made a parameter NaN or infinite"
+    return ""
 
 
 def _is_finite(model: nn.Module) -> bool:
@@ -265,10 +268,8 @@ def _forward(model: nn.Module, x: Tensor, settings: Settings) -> Tensor:
         with _autocast(x.device, settings):
             scores: Tensor = model(x)
             return scores
-    except torch.OutOfMemoryError:
-        raise
     except (RuntimeError, ValueError, IndexError, TypeError) as error:
-        if "can't allocate memory" in str(error):
+        if is_out_of_memory(error):
             raise
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise InputError(
@@ -276,12 +277,9 @@ def _forward(model: nn.Module, x: Tensor, settings: Settings) -> Tensor:
         ) from error
 
 
-def _seen_with(features: Features, watch: Sequence[Watch]) -> list[Watch]:
-    """What is watched, where the features are and in their precision; things that look at one set
-    of rows still share it."""
-    seen = {id(item.features): item.features for item in watch}
-    moved = {key: own.to(features.device, features.dtype) for key, own in seen.items()}
-    return [replace(item, features=moved[id(item.features)]) for item in watch]
+def is_out_of_memory(error: Exception) -> bool:
+    """Of a GPU, or of the machine: PyTorch says them in two ways."""
+    return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)
 
 
 def _fast_stepper(
@@ -293,12 +291,6 @@ def _fast_stepper(
     from amongst.engine.graphs import graphed_step  # it builds on this module
 
     return graphed_step(state, data, method, settings)
-
-
-def _step(
-    state: Training, data: TrainingData, method: Method, settings: Settings, rows: Tensor
-) -> Tensor:
-    return step(state, data, rows, method, settings)
 
 
 @torch.no_grad()
@@ -372,12 +364,10 @@ def _dropout_seed(settings: Settings, epoch: int) -> int:
 
 
 def _optimizer(model: nn.Module, settings: Settings) -> torch.optim.Optimizer:
-    kinds: dict[str, Callable[..., torch.optim.Optimizer]] = {
-        "sgd": lambda p, **k: torch.optim.SGD(p, momentum=settings.momentum, **k),
-        "adam": torch.optim.Adam,
-    }
-    make: Callable[..., torch.optim.Optimizer] = kinds[settings.optimizer]
-    return make(model.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
+    shared: dict[str, Any] = {"lr": settings.lr, "weight_decay": settings.weight_decay}
+    if settings.optimizer == "adam":
+        return torch.optim.Adam(model.parameters(), **shared)
+    return torch.optim.SGD(model.parameters(), momentum=settings.momentum, **shared)
 
 
 def _autocast(device: torch.device, settings: Settings | None) -> AbstractContextManager[Any]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -12,7 +12,7 @@ from torch import Tensor
 from amongst.engine.data import Features, check_features
 from amongst.errors import InputError
 
-__all__ = ["Watch"]
+__all__ = ["Watch", "moved"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,3 +50,14 @@ class Watch:
                 f"shape {tuple(scores.shape)}; it must give one number."
             )
         return value.reshape(())
+
+
+def moved(
+    watch: Iterable[Watch], device: torch.device, dtype: torch.dtype | None = None
+) -> list[Watch]:
+    """The same things on another device, or seen in another precision; those that look at one set
+    of rows still share it."""
+    watched = list(watch)
+    seen = {id(item.features): item.features for item in watched}
+    there = {key: features.to(device, dtype) for key, features in seen.items()}
+    return [replace(item, features=there[id(item.features)]) for item in watched]

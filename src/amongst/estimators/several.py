@@ -225,11 +225,11 @@ def _alone(which: int, estimator: NeuralClassifier, task: _Task) -> Trained:
     seen = task.sets[task.rows]
     settings, method = estimator._settings(len(seen)), estimator._method(seen)
     shift, scale = estimator._fit_scaling(task.X[task.rows])
-    dtype = torch.float64 if settings.precision == "float64" else torch.float32
-    features = Features.of(task.X[task.rows], shift, scale).to("cpu", dtype)
+    features = Features.of(task.X[task.rows], shift, scale)
     data = training_data(features, seen, as_device(estimator.device))
+    data = data.seen_in(settings.precision)
     model = estimator._build(task.X.shape[1:], task.sets.n_classes, settings)
-    state = start(model.to(data.features.device, dtype), data, method, settings)
+    state = start(model, data, method, settings)
     with training_bar(method.title, settings.epochs, bool(estimator.verbose)) as move:
 
         def on_epoch(run: Training) -> None:
@@ -237,7 +237,7 @@ def _alone(which: int, estimator: NeuralClassifier, task: _Task) -> Trained:
             if task.report is not None and task.report(which, run.epoch, run.records[-1]):
                 raise _Stopped
 
-        watch = _watch(task, data.features.device, dtype, shift, scale)
+        watch = _watch(task, data.features.device, data.features.dtype, shift, scale)
         try:
             train(model, data, method, settings, watch=watch, training=state, on_epoch=on_epoch)
         except _Stopped:

@@ -44,10 +44,7 @@ def train_alone(task: Task, index: int) -> Wave:
     """Member `index` as a wave of its own."""
     member = task.members[index]
     settings, data = member.settings, _data(task, member)
-    shape = data.features.shape
-    model = build_model(task.model, shape, member.n_classes, member.initial_seed, **task.options)
-    model.to(data.features.device, data.features.dtype)
-    state = start(model, data, member.method, settings)
+    state = _start(task, member, data)
     keeper = _keeper(task, member, state)
     values = torch.full((settings.epochs, 1, len(task.columns)), torch.nan, dtype=torch.float64)
     _fill(task, values, state)
@@ -57,7 +54,7 @@ def train_alone(task: Task, index: int) -> Wave:
     try:
         with products_in(settings.precision):
             train(
-                model,
+                state.model,
                 data,
                 member.method,
                 settings,
@@ -74,6 +71,13 @@ def train_alone(task: Task, index: int) -> Wave:
     weights = None if state.weights is None or not task.keep_weights else state.weights.cpu()
     network = SoloNetwork(state.model.cpu())
     return Wave((index,), network, values, seconds, torch.tensor([diverged]), (weights,))
+
+
+def _start(task: Task, member: Member, data: TrainingData) -> Training:
+    """Before the first epoch."""
+    shape, seed = data.features.shape, member.initial_seed
+    model = build_model(task.model, shape, member.n_classes, seed, **task.options)
+    return start(model, data, member.method, member.settings)
 
 
 def _data(task: Task, member: Member) -> TrainingData:

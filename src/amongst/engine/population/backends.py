@@ -54,11 +54,9 @@ def choose_backend(backend: str, cohort: Cohort) -> str:
     """
     check_choice("backend", backend, BACKENDS)
     on_gpu = cohort.device.type == "cuda"
+    if backend == "auto" and on_gpu:
+        return "fused" if why_not_fused(cohort) is None else "graph"
     if backend == "auto":
-        if on_gpu and why_not_fused(cohort) is None:
-            return "fused"
-        if on_gpu:
-            return "graph"
         return "compiled" if _worth_compiling(cohort) else "eager"
     if backend in ("graph", "fused") and not on_gpu:
         raise InputError(f"backend={backend!r} needs a GPU; use backend='eager' or 'auto'.")

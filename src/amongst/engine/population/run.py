@@ -41,7 +41,8 @@ from amongst.engine.population.result import PopulationResult, Wave
 from amongst.engine.population.step import keep_finite, refresh_all
 from amongst.engine.population.task import COUNTED, Task
 from amongst.engine.precision import products_in, warn_of_precision
-from amongst.engine.watch import Watch
+from amongst.engine.single import is_out_of_memory
+from amongst.engine.watch import Watch, moved
 from amongst.errors import AmongstWarning, InputError
 from amongst.models import ModelSpec
 
@@ -115,7 +116,7 @@ def train_population(
         features=features.to(chosen),
         model=model,
         options=dict(options or {}),
-        watch=_on_device(watch, chosen),
+        watch=moved(watch, chosen),
         held=dict(held or {}),
         backend=backend,
         checkpoint=None if checkpoint is None else Path(checkpoint),
@@ -154,7 +155,7 @@ def _fitting(task: Task, indices: list[int]) -> list[Wave]:
             return [train_alone(task, index) for index in indices]
         return [_train_wave(task, indices)]
     except RuntimeError as error:
-        if not _is_out_of_memory(error):
+        if not is_out_of_memory(error):
             raise
         if len(indices) == 1:
             raise InputError(
@@ -243,12 +244,3 @@ def _final_weights(cohort: Cohort) -> tuple[Tensor | None, ...]:
         m = group.part.stop - group.part.start
         found += [None] * m if group.weights is None else list(group.weights.cpu())
     return tuple(found)
-
-
-def _on_device(watch: Sequence[Watch], device: torch.device) -> list[Watch]:
-    moved = {id(item.features): item.features.to(device) for item in watch}
-    return [replace(item, features=moved[id(item.features)]) for item in watch]
-
-
-def _is_out_of_memory(error: RuntimeError) -> bool:
-    return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)
