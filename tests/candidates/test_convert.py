@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import warnings
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -102,7 +105,9 @@ def test_zeros_and_ones_can_be_annotators() -> None:
     [
         ([{"a"}, set(), {"b"}], {}, ["y[1]", "empty candidate set", 'empty="full"']),
         (["a|b", ""], {}, ["y[1]", "empty"]),
-        ([["a"], ["z"]], {"classes": ["a", "b"]}, ["y[1]", "'z'", "classes"]),
+        ([["a", "b"], ["z"]], {"classes": ["a", "b"]}, ["y[1]", "'z'", "classes ('a', 'b')"]),
+        ([1, 2, 9], {"classes": [1, 2]}, ["y[2]", "label 9", "classes (1, 2)"]),
+        ([9], {"classes": range(9)}, ["y[0]", "7, …)"]),
         ([1, 2], {"classes": [1, 1, 2]}, ["classes", "more than once"]),
         ([0.5, 1.0], {}, ["y[0]=0.5", "continuous"]),
         ([1.0, float("nan")], {}, ["y[1]", "empty", 'empty="full"']),
@@ -150,6 +155,57 @@ def test_a_small_sparse_mask_is_densified_when_asked(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(container, "DENSE_LIMIT_BYTES", 5)
     with pytest.raises(InputError):
         _ = as_candidates(sp.csr_array(MASK)).mask
+
+
+def test_a_sparse_mask_in_any_order_with_an_entry_stated_twice() -> None:
+    """CSR allows both; the caller's matrix stays as it is."""
+    given = sp.csr_array((np.ones(4, bool), [2, 2, 1, 0], [0, 1, 4]), shape=(2, 3))
+    given_twice = sp.csr_array((np.ones(3, bool), [2, 0, 0], [0, 1, 3]), shape=(2, 3))
+    sets, twice = as_candidates(given), as_candidates(given_twice)
+    assert (sets.to_lists(), twice.to_lists()) == ([[2], [0, 1, 2]], [[2], [0]])
+    assert (sets.sizes.tolist(), twice.sizes.tolist()) == ([1, 3], [1, 1])
+    assert (given.indices.tolist(), given_twice.nnz) == ([2, 2, 1, 0], 3)
+    assert not twice.mask.flags.writeable
+
+
+@pytest.mark.parametrize("first", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("second", [np.asarray, sp.csr_array])
+def test_equality_is_of_rows_and_classes_dense_or_sparse(first: Any, second: Any) -> None:
+    sets = as_candidates(first(MASK), classes="abc")
+    assert sets == as_candidates(second(MASK), classes="abc")
+    assert sets != as_candidates(second(MASK), classes="abd")
+    assert sets != as_candidates(second(MASK[:-1]), classes="abc")
+    assert sets != as_candidates(second(MASK[::-1]), classes="abc")
+    assert sets != MASK.tolist()
+
+
+def test_as_an_array_it_is_its_mask() -> None:
+    sets = as_candidates(MASK)
+    assert np.array_equal(np.asarray(sets), MASK)
+    assert (np.asarray(sets).dtype, np.asarray(sets, dtype=bool).dtype) == (np.int8, bool)
+
+
+def test_other_classes_must_cover_the_candidates_only() -> None:
+    sets = as_candidates([["a"], ["c", "a"]], classes=["a", "b", "c"])
+    moved = as_candidates(sets, classes=["c", "d", "a"])
+    assert moved.mask.astype(int).tolist() == [[0, 0, 1], [1, 0, 1]]
+    with pytest.raises(InputError, match="'c', which is not in classes"):
+        as_candidates(sets, classes=["a", "b"])
+
+
+def test_several_candidates_are_no_single_label() -> None:
+    with pytest.raises(InputError, match="row 1 has 2 candidates"):
+        as_candidates(["a", "a|b"]).to_labels()
+
+
+def test_no_rows_at_all() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sets = as_candidates([], classes=["a", "b"])
+        assert repr(sets) == "CandidateSets(n=0, K=2)"
+        facts = sets.describe()
+    assert (facts.mean_size, facts.singleton_share, facts.full_share) == (0.0, 0.0, 0.0)
+    assert (facts.estimated_q, facts.ambiguity_degree) == (0.0, 0.0)
 
 
 def test_frozen_and_sliceable() -> None:

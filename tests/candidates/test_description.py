@@ -22,6 +22,31 @@ def test_every_figure_of_a_small_example() -> None:
     assert json.loads(json.dumps(facts.to_dict()))["n"] == 4
 
 
+def test_ambiguity_is_the_largest_share_of_a_class_that_comes_with_another() -> None:
+    sets = uniform(np.arange(60) % 5, 0.3, classes=range(6), seed=3)
+    rows = sets.to_sets()
+    shares = [
+        sum({j, k} <= row for row in rows) / sum(j in row for row in rows)
+        for j in range(5)
+        for k in range(6)
+        if j != k
+    ]
+    assert 0 < describe(sets).ambiguity_degree == max(shares) < 1
+    rare = as_candidates([{0, 1}, {0}, {0, 2}, {2}])  # class 1 occurs once, never without class 0
+    assert describe(rare).ambiguity_degree == 1.0
+
+
+def test_a_single_class_is_never_ambiguous() -> None:
+    facts = describe(as_candidates([{0}, {0}]))
+    assert (facts.estimated_q, facts.ambiguity_degree, facts.full_share) == (0.0, 0.0, 1.0)
+
+
+@pytest.mark.parametrize(("k", "end"), [(8, "6, 7"), (9, "6, 7, … (9)")])
+def test_long_lists_of_classes_are_cut(k: int, end: str) -> None:
+    never_alone = dict(describe(as_candidates([set(range(k))])).rows())["classes never alone"]
+    assert never_alone.endswith(end)
+
+
 def test_sparse_and_dense_agree() -> None:
     dense = uniform(np.arange(50) % 5, 0.4, seed=1)
     sparse = as_candidates(dense.to_sparse())

@@ -96,6 +96,8 @@ def test_string_labels_and_missing_classes() -> None:
     sets = uniform(["b", "a"], 1.0, classes=["a", "b", "c"])
     assert sets.mask.all()
     assert class_dependent([0, 2], case(2, 4), seed=0).n_classes == 4
+    assert class_dependent(["a", "b"], np.eye(2)).to_lists() == [["a"], ["b"]]
+    assert class_dependent([3, 7], np.eye(2)).to_lists() == [[3], [7]]
 
 
 @pytest.mark.parametrize(
@@ -106,8 +108,13 @@ def test_string_labels_and_missing_classes() -> None:
         lambda: class_dependent([0, 1], np.full((2, 2), 0.5)),
         lambda: class_dependent([0, 1], np.eye(3)[:2]),
         lambda: class_dependent([0, 5], np.eye(3)),
+        lambda: class_dependent([0, 1], [[1, 1.5], [0.5, 1]]),
+        lambda: class_dependent([0, 1], [[1, -0.5], [0.5, 1]]),
+        lambda: class_dependent([0, 1], [[1, np.nan], [0.5, 1]]),
         lambda: case(4, 10),
         lambda: instance_dependent([0, 1], [[0.5, 0.5]]),
+        lambda: instance_dependent([0, 1], [[0.5, 0.5], [1.5, -0.5]]),
+        lambda: instance_dependent([0, 1], [[0.5, 0.5], [np.nan, 0.5]]),
         lambda: noisy(uniform([0, 1], 0.5), [0, 1], eta=2),
         lambda: noisy(uniform([0, 1], 0.5), [0, 9], eta=0.5),
         lambda: uniform([0, 1], 0.5, seed=-1),

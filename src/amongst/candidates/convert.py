@@ -278,6 +278,7 @@ def _from_mask(mask: Any, known: npt.NDArray[Any] | None) -> CandidateSets:
         )
     if sp.issparse(mask):
         members = mask.astype(bool)
+        members.sum_duplicates()  # an entry may be stated twice
         members.eliminate_zeros()
         return CandidateSets(members, known)
     return CandidateSets(np.array(values, dtype=bool, order="C"), known)
