@@ -57,6 +57,10 @@ def test_ordinary_labels_are_singletons() -> None:
     assert sets.to_labels().tolist() == [3, 1, 3]
 
 
+def test_a_column_of_labels_is_flattened() -> None:
+    assert as_candidates([[5], [3], [5]], kind="labels").to_lists() == [[5], [3], [5]]
+
+
 def test_any_hashable_is_a_label() -> None:
     sets = as_candidates([[("a", 1), None.__class__], [("a", 1)]])
     assert sets.to_sets()[1] == frozenset({("a", 1)})
@@ -110,6 +114,7 @@ def test_zeros_and_ones_can_be_annotators() -> None:
         ([9], {"classes": range(9)}, ["y[0]", "7, …)"]),
         ([1, 2], {"classes": [1, 1, 2]}, ["classes", "more than once"]),
         ([0.5, 1.0], {}, ["y[0]=0.5", "continuous"]),
+        ([1, 2.5], {}, ["y[1]=2.5", "continuous"]),
         ([1.0, float("nan")], {}, ["y[1]", "empty", 'empty="full"']),
         ([1.0, float("inf")], {}, ["y[1]=inf", "infinite"]),
         ([[1, 2], [3, 4]], {"kind": "labels"}, ["several labels in a row", 'kind="sets"']),
