@@ -22,6 +22,7 @@ from amongst.archive import Arrays
 from amongst.candidates import CandidateSets, as_candidates
 from amongst.candidates.convert import is_binary
 from amongst.errors import InputError
+from amongst.estimators.frames import check_numbers, check_order, explained
 from amongst.estimators.labels import as_fitted, check_labels, check_same_kind
 
 __all__ = ["KeptInterrupt", "PartialLabelClassifier", "check_row_size", "restricted_proba"]
@@ -69,6 +70,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         y : the candidate labels of each row, in any form `as_candidates` takes; ordinary labels
             are sets of one. All are strings, or whole numbers (bools too), or dates, or datetimes.
         """
+        check_order(X, y)
         with self._as_it_was_if_it_fails():
             X = self._validate_X(X, reset=True)
             sets = self._validate_y(y, np.shape(X)[0])
@@ -107,6 +109,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
         With true labels this is the accuracy; with candidate sets, the covering rate.
         """
+        check_order(X, y)
         predicted, y = self.predict(X), self._as_fitted(y)
         sets = (
             as_candidates(y, classes=self.classes_.tolist())
@@ -147,6 +150,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         ``confidence``, its probability amongst the candidates; ``runner_up`` and
         ``runner_up_confidence``, the second likeliest (None and 0 for a single candidate).
         """
+        check_order(X, y)
         logs = self._log_weights(X)
         sets = as_candidates(self._as_fitted(y), classes=self.classes_.tolist())
         if len(sets) != len(logs):
@@ -205,12 +209,19 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         if np.ma.is_masked(X):
             raise InputError("X is a masked array with values that are masked; fill them in first.")
         nd = getattr(X, "ndim", 2) > 2
-        array: npt.NDArray[Any] = validate_data(
-            self, X, reset=reset, dtype="numeric", allow_nd=nd, ensure_2d=not nd
-        )
+        array = self._numbers(X, reset=reset, dtype="numeric", allow_nd=nd, ensure_2d=not nd)
         if nd and reset:
             self.n_features_in_ = array[0].size
         return array
+
+    def _numbers(self, X: npt.ArrayLike, **options: Any) -> npt.NDArray[Any]:
+        try:
+            return check_numbers(validate_data(self, X, **options))
+        except (TypeError, ValueError) as error:
+            better = explained(X, error)
+            if better is error:
+                raise
+            raise better from error
 
     def _validate_y(self, y: Any, n: int) -> CandidateSets:
         if y is None:
