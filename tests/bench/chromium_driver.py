@@ -116,13 +116,6 @@ class Page:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])
 
-    def shot(self, path: Path, *, whole: bool = True) -> None:
-        """A picture of the whole page, or of what the screen shows."""
-        size = self.call("Page.getLayoutMetrics")["cssContentSize"]
-        clip = {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1}
-        more = {"clip": clip, "captureBeyondViewport": True} if whole else {}
-        path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", **more)["data"]))
-
     def pdf(self, path: Path) -> None:
         answer = self.call("Page.printToPDF", preferCSSPageSize=True, printBackground=False)
         path.write_bytes(base64.b64decode(answer["data"]))

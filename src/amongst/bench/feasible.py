@@ -92,7 +92,7 @@ def to_download(plan: Plan, files: Files | None = None) -> list[str]:
     []
     """
     missing = [name for name in plan.datasets if not _is_here(name, files)]
-    return [name for name in missing if all(file.urls for file in entry(name).files)]
+    return [name for name in missing if entry(name).can_be_fetched]
 
 
 def unread(plan: Plan, files: Files | None = None) -> list[str]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from amongst.bench.commands import reproduce_command
-from amongst.bench.layout import is_figure
+from amongst.bench.layout import Place, Row, is_figure
 from amongst.bench.notes import notes
 from amongst.bench.payload import script_json
 from amongst.bench.render import number, p_text, signed
@@ -172,24 +172,14 @@ def _plots(table: Table) -> Markup:
 
 
 def _grid(name: str, table: Table) -> Markup:
-    alpha = table.significance.alpha
-    ids = {place: f"{name}-{i}" for i, place in enumerate(table.layout.places)}
+    ids: dict[Place | None, str] = {
+        place: f"{name}-{i}" for i, place in enumerate(table.layout.places)
+    }
+    width = len(table.layout.columns)
     bodies = [
-        element("tbody", _group(group, len(table.layout.columns)), *(
-            element(
-                "tr",
-                element("th", *_row_name(row.label), scope="row", data_column="name", data_sort=row.label),
-                *(
-                    _cell(i, ids.get(place, "") if place else "", table.at(place), alpha)
-                    for i, place in enumerate(row.places)
-                ),
-                class_="row",
-                data_text=f"{group} {row.label}",
-            )
-            for row in rows
-        ))
+        element("tbody", _group(group, width), *(_row(row, table, ids) for row in rows))
         for group, rows in table.layout.groups.items()
-    ]  # fmt: skip
+    ]
     heads = [
         _head("name", "Method"),
         *(_head(str(i), c) for i, c in enumerate(table.layout.columns)),
@@ -210,6 +200,17 @@ def _group(group: str, columns: int) -> Markup:
     return element(
         "tr", element("th", group, class_="group", scope="rowgroup", colspan=columns + 1)
     )
+
+
+def _row(row: Row, table: Table, ids: Mapping[Place | None, str]) -> Markup:
+    head = element(
+        "th", *_row_name(row.label), scope="row", data_column="name", data_sort=row.label
+    )
+    cells = [
+        _cell(i, ids.get(place, ""), table.at(place), table.significance.alpha)
+        for i, place in enumerate(row.places)
+    ]
+    return element("tr", head, *cells, class_="row", data_text=f"{row.group} {row.label}")
 
 
 def _row_name(label: str) -> tuple[str, Markup | None]:

@@ -111,17 +111,7 @@ class Request:
                 check_integer(name, getattr(self, name), low=1)
         if self.folds is not None:
             check_integer("folds", self.folds, low=2)
-        if self.is_search and get_protocol(self.protocol).validation == 0:
-            raise InputError(
-                f"search={self.search!r} needs rows held out for validation, and "
-                f"protocol={self.protocol!r} holds out none. Use protocol='default' or 'paper', or "
-                "search='published'."
-            )
-        if self.refit and get_protocol(self.protocol).validation == 0:
-            raise InputError(
-                f"refit=True has nothing to add: protocol={self.protocol!r} trains on all rows "
-                "anyway. Leave it out."
-            )
+        self._check_held_out()
         self._check_rounds()
 
     @property
@@ -151,6 +141,22 @@ class Request:
         [True, False]
         """
         return self.search_seeds is None or seed < self.search_seeds
+
+    def _check_held_out(self) -> None:
+        """A search needs rows held out, and only where there are some can they be given back."""
+        if get_protocol(self.protocol).validation > 0:
+            return
+        if self.is_search:
+            raise InputError(
+                f"search={self.search!r} needs rows held out for validation, and "
+                f"protocol={self.protocol!r} holds out none. Use protocol='default' or 'paper', or "
+                "search='published'."
+            )
+        if self.refit:
+            raise InputError(
+                f"refit=True has nothing to add: protocol={self.protocol!r} trains on all rows "
+                "anyway. Leave it out."
+            )
 
     def _check_rounds(self) -> None:
         given = [name for name in _ROUNDS if getattr(self, name) is not None]

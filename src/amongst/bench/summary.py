@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -126,28 +126,18 @@ def _ranks(table: Table) -> str:
     return f"Mean ranks over {ranking.blocks} comparisons {differ} (Friedman, {p_text(ranking.p)})."
 
 
-def _alerts(records: Sequence[Record], tables: Sequence[Table]) -> list[str]:
-    failed = sum(record.failed for record in records)
-    alerts = (
-        [
-            f"{failed} of {len(records)} trials failed: they diverged, or their method refused the data."
-        ]
-        if failed
-        else []
-    )
+def _alerts(records: Sequence[Record], tables: Sequence[Table]) -> Iterator[str]:
+    if failed := sum(record.failed for record in records):
+        share = f"{failed} of {len(records)} trials failed"
+        yield f"{share}: they diverged, or their method refused the data."
     if any(table.oracle for table in tables):
-        alerts.append(
-            "Some settings were chosen by the oracle, which reads true labels (marked †)."
-        )
+        yield "Some settings were chosen by the oracle, which reads true labels (marked †)."
     digests: dict[str, set[str]] = {}
     for record in records:
         digests.setdefault(record.trial.dataset, set()).add(record.data_digest)
     for name, found in digests.items():
         if len(found) > 1:
-            alerts.append(
-                f"Results on {dataset_title(name)} come from {len(found)} versions of its data."
-            )
+            yield f"Results on {dataset_title(name)} come from {len(found)} versions of its data."
     revisions = {record.revision for record in records}
     if len(revisions) > 1:
-        alerts.append(f"Results come from {len(revisions)} revisions of the software.")
-    return alerts
+        yield f"Results come from {len(revisions)} revisions of the software."

@@ -10,6 +10,7 @@ import typer
 from rich import box
 from rich.table import Table as RichTable
 
+from amongst.cli.narrowing import method_names
 from amongst.cli.saying import screen
 
 if TYPE_CHECKING:
@@ -49,15 +50,11 @@ def classical(
     from amongst.bench.store import Store
     from amongst.bench.tables import collect
 
-    request = _request(_names(datasets), _names(methods), tune)
+    request = _request(method_names([datasets]), method_names([methods]), tune)
     plan, _ = run_request(request, store, Options("local", "cpu", workers))
     with Store(store, readonly=True) as kept:
         table = collect(kept.records(curves=False), plan)
     screen().print(_beside(entry for entry in table.entries.values() if entry.n))
-
-
-def _names(given: str) -> tuple[str, ...]:
-    return tuple(name.strip().lower() for name in given.split(",") if name.strip())
 
 
 def _request(datasets: tuple[str, ...], methods: tuple[str, ...], tune: bool) -> Request:

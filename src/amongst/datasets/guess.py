@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -26,9 +25,7 @@ ARRAYS = (".mat", ".npz")
 """Endings of files that hold arrays by name, not columns."""
 
 
-def guess_candidates(
-    path: str | Path, separator: str = "|", names: Sequence[str] = LIKELY_NAMES
-) -> str | None:
+def guess_candidates(path: str | Path, separator: str = "|") -> str | None:
     """The one column in which some cell is a list or has the separator, or one with a likely name.
 
     Of an NPZ or MATLAB file: the array with a likely name, or the only 0/1 matrix besides the
@@ -43,12 +40,12 @@ def guess_candidates(
     """
     file = existing_file(path)
     if _kind(file) in ARRAYS:
-        return _guess_array(file, names)
+        return _guess_array(file)
     frame = _frame(file)
     joined = [name for name in frame.columns if _has(frame[name], separator)]
     if len(joined) == 1:
         return str(joined[0])
-    return next((name for name in names if name in frame.columns), None)
+    return next((name for name in LIKELY_NAMES if name in frame.columns), None)
 
 
 def column_names(path: str | Path) -> list[str]:
@@ -82,11 +79,11 @@ def array_kind(path: str | Path, name: str) -> Kind:
     return "auto" if _is_mask(arrays[name], len(arrays[name])) else "annotators"
 
 
-def _guess_array(file: Path, names: Sequence[str]) -> str | None:
+def _guess_array(file: Path) -> str | None:
     arrays = _arrays(file)
     if _kind(file) == ".mat" and "partial_target" in arrays:
         return None
-    likely = [name for name in names if name in arrays]
+    likely = [name for name in LIKELY_NAMES if name in arrays]
     features = feature_key(arrays, likely)
     n = (*arrays[features].shape, -1)[0] if features is not None else -1
     free = [name for name in arrays if name != features and _is_mask(arrays[name], n)]

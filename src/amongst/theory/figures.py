@@ -16,6 +16,7 @@ from amongst.optional import optional_import
 from amongst.theory.estimate import ClassRates, estimate_class_q
 from amongst.theory.risk import corrected_risk, exact_risk, fixed_weights, printed_risk
 from amongst.theory.summary import TOPS, RegionMap, region_map, threshold_table
+from amongst.theory.verification import random_rows
 
 __all__ = ["DRESSES", "Dress", "Figure", "figures"]
 
@@ -204,11 +205,10 @@ def _draw_regions(figure: Any, dress: Dress) -> None:
 
 
 @cache
-def _rates(k: int = 6, n: int = 20_000) -> dict[str, tuple[npt.NDArray[np.float64], ClassRates]]:
+def _rates() -> dict[str, tuple[npt.NDArray[np.float64], ClassRates]]:
     """The true rates and their estimates, by name."""
-    rng = np.random.default_rng(0)
-    p = rng.dirichlet(np.full(k, 0.2), size=n)
-    y = (rng.random((n, 1)) > p.cumsum(1)).sum(1).clip(max=k - 1)
+    rng, k = np.random.default_rng(0), 6
+    p, y = random_rows(rng, k, 20_000)
     off = ~np.eye(k, dtype=bool)
     random = np.where(off, rng.random((k, k)), 1.0)
     named = {"case 3": case(3, k), "q = 0.9": np.where(off, 0.9, 1.0), "random rates": random}

@@ -36,6 +36,8 @@ Array = npt.NDArray[np.float64]
 
 COLUMNS = ("dataset", "psi", "q", "beta", "lr", "seed", "accuracy")
 PROBLEM = ["dataset", "psi", "q"]
+K = 10
+"""Classes of the data that are swept."""
 SMALL = (1.0, 2.0)
 RULES = [
     AutoRule(lift, scale, floor, cap, low)
@@ -106,7 +108,7 @@ def _between(column: pd.DataFrame, name: str, beta: float) -> float:
     return float(np.interp(np.log(beta), at, values))
 
 
-def compare(frame: pd.DataFrame, rule: AutoRule = AUTO, K: int = 10) -> pd.DataFrame:
+def compare(frame: pd.DataFrame, rule: AutoRule = AUTO) -> pd.DataFrame:
     """Auto beside fixed β, one row for each (dataset, ψ, q).
 
     Where the sweep trained with auto's β (within 5 %), that is what is shown; elsewhere the fixed
@@ -121,12 +123,10 @@ def compare(frame: pd.DataFrame, rule: AutoRule = AUTO, K: int = 10) -> pd.DataF
     """
     fixed, trained = cells(frame), cells(frame, "auto")
     groups = fixed.groupby(PROBLEM, sort=True)
-    return pd.DataFrame([_line(key, column, trained, rule, K) for key, column in groups])
+    return pd.DataFrame([_line(key, column, trained, rule) for key, column in groups])
 
 
-def _line(
-    key: Any, column: pd.DataFrame, trained: pd.DataFrame, rule: AutoRule, K: int
-) -> dict[str, Any]:
+def _line(key: Any, column: pd.DataFrame, trained: pd.DataFrame, rule: AutoRule) -> dict[str, Any]:
     dataset, psi, q = key
     beta = beta_from_sizes(size_law(K, q), psi, rule)
     run = trained[(trained[PROBLEM] == list(key)).all(axis=1)] if len(trained) else trained
@@ -159,9 +159,7 @@ def _line(
     }
 
 
-def fit_rule(
-    frame: pd.DataFrame, datasets: Iterable[str], rules: Sequence[AutoRule] = RULES, K: int = 10
-) -> tuple[AutoRule, float]:
+def fit_rule(frame: pd.DataFrame, datasets: Iterable[str]) -> tuple[AutoRule, float]:
     """The constants with the smallest mean loss against the best β, on these datasets only.
 
     Keep the dataset that is to check the rule out of `datasets`. Returns the rule and that loss in
@@ -180,7 +178,7 @@ def fit_rule(
         ]
         return float(np.mean(losses))
 
-    found = min(rules, key=lambda rule: (round(loss(rule), 3), _distance(rule)))
+    found = min(RULES, key=lambda rule: (round(loss(rule), 3), _distance(rule)))
     return found, loss(found)
 
 
@@ -214,9 +212,7 @@ def to_markdown(table: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
-def draw_sweep(
-    frame: pd.DataFrame, path: str | PathLike[str], rule: AutoRule = AUTO, K: int = 10
-) -> None:
+def draw_sweep(frame: pd.DataFrame, path: str | PathLike[str], rule: AutoRule = AUTO) -> None:
     """A heat map for each dataset and ψ: accuracy in the cells, colour by distance to the best of
     its q, and auto drawn over it.
 
@@ -235,14 +231,14 @@ def draw_sweep(
     for (dataset, row), (psi, column) in product(enumerate(datasets), enumerate(psis)):
         part = fixed[(fixed["dataset"] == row) & (fixed["psi"] == column)]
         axes = grid[dataset][psi]
-        image = _draw_part(axes, part, rule, K) if len(part) else None
+        image = _draw_part(axes, part, rule) if len(part) else None
         axes.set_title(f"{row}, {column.replace('_', ' ')}")
     if image is not None:
         figure.colorbar(image, ax=grid, shrink=0.5, label="points below the best β of this q")
     figure.savefig(path, dpi=150)
 
 
-def _draw_part(axes: Any, part: pd.DataFrame, rule: AutoRule, K: int, worst: float = 10.0) -> Any:
+def _draw_part(axes: Any, part: pd.DataFrame, rule: AutoRule, worst: float = 10.0) -> Any:
     table = part.pivot_table(index="beta", columns="q", values="mean")
     values, betas = table.to_numpy(), table.index.to_numpy()
     below = values - np.nanmax(values, axis=0)

@@ -32,7 +32,7 @@ from amongst.theory.risk import (
     printed_risk,
 )
 
-__all__ = ["Check", "Problem", "random_problems", "verify"]
+__all__ = ["Check", "Problem", "random_problems", "random_rows", "verify"]
 
 Array = npt.NDArray[np.float64]
 
@@ -108,6 +108,17 @@ def random_problems(rng: np.random.Generator, count: int, largest: int = 8) -> I
         g, w, q, p = map(torch.from_numpy, rows)
         beta = float(rng.exponential(3))
         yield Problem(g, w, q, p, int(rng.integers(k)), beta, names[number % len(names)])
+
+
+def random_rows(rng: np.random.Generator, k: int, n: int) -> tuple[Array, npt.NDArray[np.int64]]:
+    """Posteriors (n, K) that are mostly sure of a label, and labels (n,) drawn from them.
+
+    >>> p, y = random_rows(np.random.default_rng(0), 3, 5)
+    >>> p.shape, y.shape
+    ((5, 3), (5,))
+    """
+    p = rng.dirichlet(np.full(k, 0.2), size=n)
+    return p, (rng.random((n, 1)) > p.cumsum(1)).sum(1).clip(max=k - 1)
 
 
 def verify(problems: int = 100, seed: Seed = 0) -> list[Check]:
@@ -354,9 +365,8 @@ def _window(betas: Array, qs: Array, second: float, first: float) -> npt.NDArray
 
 
 def _rate_checks(rng: np.random.Generator, problems: int) -> Iterator[Check]:
-    k, n = 6, 20_000
-    p = rng.dirichlet(np.full(k, 0.2), size=n)
-    y = (rng.random((n, 1)) > p.cumsum(1)).sum(1).clip(max=k - 1)
+    k = 6
+    p, y = random_rows(rng, k, 20_000)
     flat = np.where(np.eye(k, dtype=bool), 1.0, 0.9)
     drawn = class_dependent(y, flat, classes=range(k), seed=rng)
     found = estimate_uniform_q(drawn)
