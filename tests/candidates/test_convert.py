@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import warnings
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,26 @@ def test_ordinary_labels_are_singletons() -> None:
     sets = as_candidates(np.array([3, 1, 3]))
     assert sets.classes.tolist() == [1, 3]
     assert sets.to_labels().tolist() == [3, 1, 3]
+
+
+@pytest.mark.parametrize(
+    ("labels", "kind"),
+    [(["a", "b"], "U"), ([True, False], "b"), ([1, 2], "i"), ([datetime(2024, 5, 1)], "M")],
+)
+def test_classes_have_the_type_of_their_labels(labels: list[Any], kind: str) -> None:
+    assert as_candidates([[label] for label in labels]).classes.dtype.kind == kind
+
+
+def test_times_keep_their_zone_and_are_exact_or_refused() -> None:
+    there = datetime(2024, 5, 1, 12, tzinfo=timezone(timedelta(hours=2)))
+    sets = as_candidates([[there], [there + timedelta(days=1)]])
+    assert (sets.classes.dtype, sets.to_lists()[0][0].utcoffset()) == (object, timedelta(hours=2))
+    fine = np.datetime64("2024-05-01T12:00:00.000000001", "ns")
+    for label in (fine, pd.Timestamp(fine)):
+        with pytest.raises(InputError, match="to the microsecond only"):
+            as_candidates([[label], [label]])
+    with pytest.raises(InputError, match=r"T12:00:00\.000000001"):
+        as_candidates(np.array([fine, fine]))
 
 
 def test_a_column_of_labels_is_flattened() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from amongst.candidates import case, class_dependent, uniform
+from amongst.candidates import as_candidates, case, class_dependent, uniform
 from amongst.errors import AmongstWarning, InputError
 from amongst.theory import estimate, estimate_class_q, estimate_uniform_q
 
@@ -48,6 +48,17 @@ def test_uniform_standard_error_is_that_of_repeated_draws():
         assert np.mean([run.standard_error for run in runs]) == pytest.approx(spread, rel=0.2)
 
 
+def test_uniform_moment_by_hand():
+    """Sizes 1, 2, 3 of K = 4: (2 − 1)/3, and sd 1 over √3 · 3."""
+    found = estimate_uniform_q(as_candidates([{0}, {1, 2}, {0, 1, 3}]))
+    assert found.value == pytest.approx(1 / 3)
+    assert found.standard_error == pytest.approx(1 / (3 * 3**0.5))
+    assert estimate_uniform_q([{0}, {0, 1}]).value == 0.5  # two rows and two classes are enough
+    for too_few in ([{0}, {0}], [{0, 1}]):
+        with pytest.raises(InputError, match="at least two"):
+            estimate_uniform_q(too_few)
+
+
 def test_ignoring_the_exclusion_biases_the_estimate():
     y = np.random.default_rng(0).integers(5, size=20_000)
     sets = uniform(y, 0.9, exclude_full=True, seed=0)
@@ -86,6 +97,40 @@ def test_class_standard_errors_are_those_of_repeated_draws():
     assert abs(z.mean()) < 0.3
 
 
+def log_likelihoods(Q, p, inside, exclude_full):
+    """log P(s_i | x_i) = log Σ_{y∈s_i} p_iy Π_{z≠y} …, one row and one label at a time."""
+    found = []
+    for row, mask in zip(p, inside, strict=True):
+        total = 0.0
+        for y in np.flatnonzero(mask):
+            wrong = np.arange(len(Q)) != y
+            law = np.where(mask, Q[y], 1 - Q[y])[wrong].prod()
+            total += row[y] * law / (1 - Q[y][wrong].prod() if exclude_full else 1)
+        found.append(np.log(total))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("exclude_full", [False, True])
+def test_class_standard_errors_are_from_the_slopes_of_the_likelihood(exclude_full):
+    """(Σ_i u_i u_iᵀ)⁻¹ with u_i by differences, in all six rates of three classes."""
+    sets, p, _ = drawn(flat(0.7, 3), 600, exclude_full=exclude_full)
+    found = estimate_class_q(sets, p, exclude_full=exclude_full)
+    off, slopes = ~np.eye(3, dtype=bool), []
+    for y, z in np.argwhere(off):
+        step = np.zeros((3, 3))
+        step[y, z] = 1e-5
+        above, below = (
+            log_likelihoods(found.matrix + sign * step, p, sets.mask, exclude_full)
+            for sign in (1, -1)
+        )
+        slopes.append((above - below) / 2e-5)
+    expected = np.sqrt(np.diag(np.linalg.inv(np.array(slopes) @ np.array(slopes).T)))
+    np.testing.assert_allclose(found.standard_error[off], expected, rtol=1e-5)
+    at_end = log_likelihoods(found.matrix, p, sets.mask, exclude_full)
+    assert found.log_likelihood == pytest.approx(at_end.mean())
+    assert np.abs(np.array(slopes).mean(1)).max() < 1e-6  # EM has found the top
+
+
 def test_blockwise_standard_errors_are_close_to_the_joint_ones(monkeypatch):
     sets, p, _ = drawn(flat(0.5))
     joint = estimate_class_q(sets, p).standard_error
@@ -117,6 +162,9 @@ def test_sharp_posterior_gives_the_plain_frequencies():
     inner = (counts > 0) & (counts < 1)
     binomial = np.sqrt(counts * (1 - counts) / n)
     np.testing.assert_allclose(found.standard_error[inner], binomial[inner], rtol=0.05)
+    pulled = 0.5 / (n + 1)  # none of n, with one more half count
+    edge = np.broadcast_to(np.sqrt(pulled * (1 - pulled) / n), counts.shape)[counts == 0]
+    np.testing.assert_allclose(found.standard_error[counts == 0], edge)
 
 
 def test_absent_labels_are_nan_and_a_prior_may_stand_for_the_posterior():
