@@ -133,6 +133,16 @@ def test_counts_that_differ_alike_are_ties() -> None:
     assert entry_of(table_of(shown), "rc").p == pytest.approx(exact_p, abs=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("epochs", "said"), [(10, "10 epochs: that is all"), (12, "that is most"), (20, "")]
+)
+def test_a_mean_over_the_whole_of_a_short_run_is_said(epochs: int, said: str) -> None:
+    plan = demo(["cc", "rc"], epochs=epochs)
+    table = collect([Record(trial, {"accuracy_last10": 0.5}) for trial in plan.trials], plan)
+    assert said in notes(table)[0]
+    assert ("Runs of" in notes(table)[0]) == bool(said)
+
+
 def test_four_seeds_cannot_earn_a_star_and_the_note_says_so() -> None:
     table = table_of({"cc": [99.0, 98.0, 97.0, 96.0], "rc": [50.0, 51.0, 52.0, 53.5]})
     assert not entry_of(table, "rc").star

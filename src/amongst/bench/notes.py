@@ -12,6 +12,9 @@ from amongst.bench.wording import counted
 __all__ = ["metric_title", "notes"]
 
 PAPER = EPOCHS["paper"]
+LAST = 10
+"""Epochs that a cell is the mean of."""
+
 TOLD = 3
 """Cells whose failures are told below a table; the page lists all trials."""
 
@@ -53,7 +56,20 @@ def notes(table: Table) -> list[str]:
 def _metric(table: Table) -> str:
     counts = sorted({entry.n for entry in table.filled})
     repeats = "" if not counts else f" over {_span(counts)} repeat{'s' * (counts[-1] != 1)}"
-    return f"In percent: {metric_title(table.metric)}, mean ± standard deviation (n − 1){repeats}."
+    title = metric_title(table.metric)
+    return f"In percent: {title}, mean ± standard deviation (n − 1){repeats}.{_short(table)}"
+
+
+def _short(table: Table) -> str:
+    """In a short run the last ten epochs are not its end."""
+    epochs = [int(entry.settings.get("epochs", PAPER)) for entry in table.filled]
+    if not table.metric.endswith("_last10") or min(epochs, default=PAPER) >= 2 * LAST:
+        return ""
+    part = "all" if min(epochs) <= LAST else "most"
+    return (
+        f" Runs of {counted(min(epochs), 'epoch')}: that is {part} of them, so that a figure lies below "
+        "where its runs ended."
+    )
 
 
 def _span(counts: list[int]) -> str:
