@@ -254,3 +254,15 @@ def test_sizes_are_checked():
         balance([3, 1, 1])
     with pytest.raises(InputError, match="sizes has shape"):
         reversal_beta([[1, 2]])
+
+
+def test_rates_may_be_arrays_and_must_be_probabilities():
+    np.testing.assert_allclose(ova_beta([0.0, 0.5]), [1.0, 3.0])
+    for function in (ova_beta, beta_threshold):
+        for bad in ([0.5, 1.5], [-0.5, 0.5], np.nan):
+            with pytest.raises(InputError, match="between 0 and 1"):
+                function(bad)
+    with pytest.raises(InputError, match="so K is needed too"):
+        ova_weights(0.5, y=0, beta=2.0)
+    with pytest.raises(InputError, match=r"above the largest threshold q/\(1-q\) = 9"):
+        ova_weights([1.0, 0.5, 0.9], y=0, beta=9.0)
