@@ -16,7 +16,7 @@ ODD = "height, m"
 
 @pytest.fixture
 def birds(tmp_path: Path) -> Path:
-    frame = pd.DataFrame({"a": range(40), "b": 1.0, ODD: 2.0})
+    frame = pd.DataFrame({"a": [i / 4 for i in range(40)], "b": 1.0, ODD: 2.0})
     frame["labels"] = ["x|y" if i % 3 else "x" for i in frame["a"]]
     frame.to_csv(tmp_path / "birds.csv", index=False)
     return tmp_path / "birds.csv"
@@ -63,7 +63,9 @@ def test_all_commands_take_them(
 
 
 def test_annotators_by_commas(tmp_path: Path) -> None:
-    frame = pd.DataFrame({"a": range(20), "anna": ["x"] * 20, "ben": ["x", "y"] * 10})
+    frame = pd.DataFrame(
+        {"a": [i / 4 for i in range(20)], "anna": ["x"] * 20, "ben": ["x", "y"] * 10}
+    )
     frame.to_csv(file := tmp_path / "own.csv", index=False)
     model, out = tmp_path / "own.model", tmp_path / "d.csv"
     quick = ["--model", "linear", "--epochs", "1", "--quiet"]

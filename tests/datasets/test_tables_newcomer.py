@@ -266,3 +266,42 @@ def test_options_hold_for_arrays_too(tmp_path: Path) -> None:
     assert truth.tolist() == [1, 1, 2, 0]
     with pytest.raises(InputError, match=r"truth='hot' .* has shape \(4, 3\).* one value for each"):
         read_table(tmp_path / "own.npz", candidates="S", truth="hot")
+
+
+def test_a_column_that_numbers_the_rows_is_said(tmp_path: Path) -> None:
+    """An id told the order of the rows, and with it, in a sorted file, their labels."""
+    n = 30
+    frame = pd.DataFrame({"wing": np.arange(n) / 7, "count": np.arange(n) % 9, "labels": "a|b"})
+    path = tmp_path / "own.csv"
+    for ids in (range(1, n + 1), np.random.default_rng(0).permutation(n), np.arange(n) ** 2 + 5):
+        frame.assign(id=ids).to_csv(path, index=False)
+        with pytest.warns(
+            AmongstWarning, match="column 'id' seems to number the rows.*ignore='id'"
+        ):
+            assert "id" in read_table(path, candidates="labels").feature_names
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert "id" not in read_table(path, candidates="labels", ignore="id").feature_names
+            named = read_table(path, candidates="labels", features=["id", "wing"])
+            assert named.feature_names == ("id", "wing")
+    frame.assign(id=np.arange(n))[:15].to_csv(path, index=False)
+    assert len(read_table(path, candidates="labels")) == 15
+
+
+def test_holes_in_whole_numbers_are_named_still(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"id": pd.array([None, *range(29)], dtype="Int64"), "labels": "a|b"})
+    frame.to_parquet(tmp_path / "own.parquet")
+    with pytest.raises(InputError, match="column 'id' is empty"):
+        read_table(tmp_path / "own.parquet", candidates="labels")
+
+
+def test_decimals_with_a_comma_are_seen_for_what_they_are(tmp_path: Path) -> None:
+    """What Excel writes where the decimal sign is a comma."""
+    path = write(tmp_path, "wing;note;labels\n1,5;3;a|b\n-2,25e3;4;a\n")
+    with pytest.raises(
+        InputError, match=r"'wing' holds '1,5' in row 0\. Write decimals with a point"
+    ):
+        read_table(path, candidates="labels")
+    path = write(tmp_path, "wing;note;labels\n1.5;a,b;a|b\n2.5;c;a\n")
+    with pytest.raises(InputError, match=r"'note' holds 'a,b' in row 0\. Encode them"):
+        read_table(path, candidates="labels")

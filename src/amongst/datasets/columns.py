@@ -32,8 +32,11 @@ __all__ = [
 UNNAMED = re.compile(r"(Unnamed: 0(\.\d+)?)?")
 """What pandas calls a first column without a name, also once it was written again."""
 
+FEWEST = 20
+"""Rows from which numbers that grow with each row are hardly chance."""
 
 WHOLE = re.compile(r"0|-?[1-9][0-9]*")
+COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+(e[+-]?[0-9]+)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,7 @@ def feature_columns(path: Path, frame: pd.DataFrame, layout: Layout) -> tuple[st
         names = _without_index(path, frame[names[0]], names)
     if not names:
         raise InputError(f"{path} has no feature column left; say which with features=[…].")
+    _suspect_numbers_of_rows(path, frame[list(names)])
     return names
 
 
@@ -84,6 +88,26 @@ def _without_index(path: Path, first: pd.Series, names: tuple[str, ...]) -> tupl
             stacklevel=5,
         )
     return names[1:] if counts else names
+
+
+def _suspect_numbers_of_rows(path: Path, frame: pd.DataFrame) -> None:
+    """A warning where whole numbers count the rows, or grow with each of them: such a feature tells
+    the order of the rows, and a file sorted by its labels their labels."""
+    named = (frame[name] for name in frame.columns if not UNNAMED.fullmatch(name))
+    found = next((column for column in named if _numbers_rows(column)), None)
+    if found is not None and len(frame) >= FEWEST:
+        warnings.warn(
+            f"{path}: the column {found.name!r} seems to number the rows, and is taken as a feature. If "
+            f"it is none, leave it out: ignore={found.name!r}.",
+            AmongstWarning,
+            stacklevel=6,
+        )
+
+
+def _numbers_rows(column: pd.Series) -> bool:
+    if column.dtype.kind not in "iu" or not column.is_unique or column.isna().any():
+        return False
+    return column.is_monotonic_increasing or _counts(column)
 
 
 def _counts(column: pd.Series) -> bool:
@@ -130,9 +154,11 @@ def _not_numbers(path: Path, frame: pd.DataFrame, bad: list[str]) -> str:
     row = int(odd[0]) if len(odd) else 0
     value = frame[bad[0]].iloc[row]
     mixed = " while other rows hold numbers (mixed types)" if numbers.notna().any() else ""
+    comma = isinstance(value, str) and COMMA.fullmatch(value.strip()) is not None
+    hint = " Write decimals with a point, not a comma." if comma else ""
     return (
         f"{path}: these feature columns are not numeric: {shown}; {bad[0]!r} holds {value!r} in "
-        f"row {row}{mixed}. Encode them as numbers, name them in ignore=[…], or choose columns "
+        f"row {row}{mixed}.{hint} Encode them as numbers, name them in ignore=[…], or choose columns "
         "with features=[…]."
     )
 
