@@ -170,8 +170,6 @@ def test_a_request_that_makes_no_sense_is_refused(options: dict, words: str) -> 
 def test_incompatible_options_are_said_before_anything_runs() -> None:
     with pytest.raises(InputError, match="ray_address is for engine='ray'"):
         Options(engine="local", ray_address="auto")
-    with pytest.raises(InputError, match="gpus is for"):
-        Options(gpus=0.5)
     with pytest.raises(InputError, match="did you mean 'population'"):
         Options(engine="populations")
 

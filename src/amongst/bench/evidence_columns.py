@@ -30,7 +30,7 @@ _METRIC = "metric."
 
 def trial_table(records: Sequence[Record]) -> Any:
     """An Arrow table: a row for each record, without curves."""
-    arrow = _arrow("writing Parquet")
+    arrow = _arrow()
     trials = [record.trial for record in records]
     texts = {name: [getattr(trial, name) for trial in trials] for name in TRIAL_TEXTS}
     texts["settings"] = [json_text(trial.settings) for trial in trials]
@@ -60,7 +60,7 @@ def unpack_trials(table: Any) -> list[Record]:
 
 def curve_table(records: Sequence[Record], names: Sequence[str]) -> Any:
     """An Arrow table: the number of a record, and its curves of these names in single precision."""
-    arrow = _arrow("writing Parquet")
+    arrow = _arrow()
     kept = [i for i, record in enumerate(records) if any(n in record.curves for n in names)]
     single = arrow.list_(arrow.float32())
     columns = {n: arrow.array([records[i].curves.get(n) for i in kept], single) for n in names}
@@ -120,8 +120,8 @@ def _record(row: dict[str, Any], metrics: Sequence[str]) -> Record:
     )
 
 
-def _arrow(purpose: str) -> Any:
-    return optional_import("pyarrow", extra="data", purpose=purpose)
+def _arrow() -> Any:
+    return optional_import("pyarrow", extra="data", purpose="writing Parquet")
 
 
 def _parquet(purpose: str) -> Any:

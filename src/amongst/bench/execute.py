@@ -55,7 +55,6 @@ class Options:
     workers : processes; None for one for each core (on a GPU: one).
     files : data of one's own.
     ray_address : of a cluster; None starts Ray on this machine.
-    gpus : of each Ray task, a fraction is allowed; None for 1 on a GPU device, else 0.
     scratch : folder for checkpoints of populations under way; None for none.
     """
 
@@ -64,7 +63,6 @@ class Options:
     workers: int | None = None
     files: Files | None = None
     ray_address: str | None = None
-    gpus: float | None = None
     scratch: Path | None = None
 
     def __post_init__(self) -> None:
@@ -75,8 +73,6 @@ class Options:
             raise InputError(
                 f"ray_address is for engine='ray', and engine={self.engine!r}. Leave one out."
             )
-        if self.gpus is not None and self.engine != "ray":
-            raise InputError(f"gpus is for engine='ray', and engine={self.engine!r}.")
 
 
 def make_executor(options: Options) -> Executor:

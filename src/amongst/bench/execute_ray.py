@@ -30,7 +30,7 @@ class RayExecutor:
 
     Parameters
     ----------
-    options : engine, device, workers (CPUs of a Ray started here), ray_address, gpus.
+    options : engine, device, workers (CPUs of a Ray started here), ray_address.
     """
 
     name = "ray"
@@ -96,8 +96,7 @@ class RayExecutor:
             ) from error
 
     def _task(self) -> Any:
-        gpus = self.options.gpus if self.options.gpus is not None else float(self._on_gpu)
-        needs = {"num_cpus": 1, "num_gpus": gpus, "max_retries": RETRIES}
+        needs = {"num_cpus": 1, "num_gpus": float(self._on_gpu), "max_retries": RETRIES}
         return self.ray.remote(**needs)(_work)
 
 

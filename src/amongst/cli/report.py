@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from amongst.cli.files import check_target
+from amongst.cli.results import Results
 from amongst.cli.saying import screen
 
 if TYPE_CHECKING:
@@ -28,13 +29,7 @@ class Paired(StrEnum):
 
 
 def report(
-    store: Annotated[
-        Path,
-        typer.Argument(
-            metavar="STORE",
-            help="A result store, its .parquet or .csv export, or a folder of evidence.",
-        ),
-    ],
+    store: Results,
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="One page that opens offline.")
     ] = None,

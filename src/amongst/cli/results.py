@@ -28,14 +28,17 @@ if TYPE_CHECKING:
 __all__ = ["results"]
 
 
+Results = Annotated[
+    Path,
+    typer.Argument(
+        metavar="STORE",
+        help="A result store, its .parquet or .csv export, or a folder of evidence.",
+    ),
+]
+
+
 def results(
-    store: Annotated[
-        Path,
-        typer.Argument(
-            metavar="STORE",
-            help="A result store, its .parquet or .csv export, or a folder of evidence.",
-        ),
-    ],
+    store: Results,
     datasets: Datasets = None,
     methods: Methods = None,
     conditions: Conditions = None,

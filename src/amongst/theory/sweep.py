@@ -27,7 +27,6 @@ __all__ = [
     "compare",
     "draw_sweep",
     "fit_rule",
-    "interpolated",
     "read_sweep",
     "to_markdown",
 ]
@@ -93,17 +92,13 @@ def cells(frame: pd.DataFrame, rule: str = "fixed") -> pd.DataFrame:
     return best.reset_index(drop=True)
 
 
-def interpolated(column: pd.DataFrame, beta: float) -> tuple[float, float]:
-    """(mean, std) at a β between those of the sweep, linear in log β; ends are held.
-
-    >>> column = pd.DataFrame({"beta": [1.0, 4.0], "mean": [90.0, 94.0], "std": [0.2, 0.4]})
-    >>> [round(value, 6) for value in interpolated(column, 2.0)]
-    [92.0, 0.3]
-    """
-    return _between(column, "mean", beta), _between(column, "std", beta)
-
-
 def _between(column: pd.DataFrame, name: str, beta: float) -> float:
+    """A value at a β between those of the sweep, linear in log β; ends are held.
+
+    >>> column = pd.DataFrame({"beta": [1.0, 4.0], "mean": [90.0, 94.0]})
+    >>> round(_between(column, "mean", 2.0), 6)
+    92.0
+    """
     at, values = _curve(column, name)
     return float(np.interp(np.log(beta), at, values))
 

@@ -51,14 +51,10 @@ def _mean(pairs: Pairs, method: str) -> str:
 
 def _rows(pairs: Pairs) -> str:
     """LW's grid is the one for all: where rows given back are all that differs, say so."""
-    given_back = {tuple(_refit(shown) for shown in two) for two in pairs.values()}
+    given_back = {tuple(shown.on_all_rows for shown in two) for two in pairs.values()}
     if given_back != {(False, True)}:
         return ""
     return (
         " One grid for all was trained again on all rows; for LW, whose own grid it is, nothing else "
         "differs."
     )
-
-
-def _refit(shown: Shown) -> bool:
-    return shown.run is not None and shown.run.request.refit

@@ -66,6 +66,11 @@ class Shown:
         return bool(self.entry.n) and not self.entry.criterion
 
     @property
+    def on_all_rows(self) -> bool:
+        """Whether the networks were trained on all training rows, none held out."""
+        return self.run is not None and self.run.request.refit
+
+    @property
     def unfinished(self) -> bool:
         """Whether trials of the cell are still to run, so that its number may change."""
         return self.run is not None and self.run.unfinished[self.entry.place] > 0

@@ -179,8 +179,7 @@ def _cell(shown: Shown, letters: Mapping[Place, str], best: set[Place]) -> str:
         text = figure_text(shown.entry)
         text = f"**{text}**" if place in best else text
         untuned = shown.untuned and shown.entry.published
-        whole = shown.run is not None and shown.run.request.refit
-        flags = {" ‡": untuned, " °": whole, " …": shown.unfinished}
+        flags = {" ‡": untuned, " °": shown.on_all_rows, " …": shown.unfinished}
         more = "".join(mark for mark, there in flags.items() if there)
         parts.append(text + MARKS.get(shown.verdict, "") + more)
     else:
