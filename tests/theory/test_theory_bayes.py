@@ -8,7 +8,7 @@ import torch
 
 from amongst.errors import InputError
 from amongst.losses import PSIS
-from amongst.theory import balance, bayes_map, is_shift_invariant, peaked, size_law
+from amongst.theory import balance, bayes, bayes_map, is_shift_invariant, peaked, size_law
 from amongst.theory.bayes import WEIGHTS
 
 BETAS = np.geomspace(0.13, 70, 11)
@@ -69,6 +69,17 @@ def test_a_misled_sigmoid_needs_more_leverage_as_q_grows():
     assert (np.diff(least) >= 0).all()
     assert least[-1] > 2
     assert least[0] < 0.5
+
+
+def test_the_flow_starts_without_belief_or_misled(monkeypatch):
+    """From scores of 0, or with the second label at the edge of the box."""
+    monkeypatch.setattr(bayes, "STEPS", 0)
+    p = torch.tensor([0.5, 0.2, 0.3], dtype=torch.float64)
+    beta, q = torch.ones(2, 1), torch.tensor([0.3])
+    start = bayes.minimiser(beta, q, p, "sigmoid", "following")
+    misled = bayes.minimiser(beta, q, p, "sigmoid", "misled")
+    assert start.tolist() == [[[0.0] * 3]] * 2
+    assert misled.tolist() == [[[0.0, 0.0, bayes.BOX]]] * 2
 
 
 def test_no_leverage_rescues_some_class_dependent_rates():
