@@ -83,6 +83,22 @@ def test_few_rows_may_lack_the_labels_that_are_text(tmp_path: Path) -> None:
     assert len(chosen(tmp_path, tmp_path / "few.csv")) == len(few)
 
 
+def test_a_label_that_the_model_does_not_know_has_a_remedy_at_the_command_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It said to add the label to classes, which no option does."""
+    file, new, model = tmp_path / "own.csv", tmp_path / "new.csv", tmp_path / "own.model"
+    file.write_text("wing,labels\n1.5,owl|kite\n2.5,kite\n3.5,owl\n")
+    new.write_text("wing,labels\n1.5,owl|wren\n")
+    run("fit", file, *QUICK, "--out", model)
+    with pytest.raises(SystemExit) as left:
+        main(["disambiguate", str(model), str(new), "--out", str(tmp_path / "d.csv")])
+    assert left.value.code == 2
+    said = capsys.readouterr().err
+    assert "'wren', which the model does not know ('kite', 'owl'). Correct the row, or fit" in said
+    assert "classes" not in said
+
+
 def test_names_of_rows_come_back_as_written(tmp_path: Path) -> None:
     names = [f"{row:04d}" for row in range(60)]
     frame = FEATURES.assign(s=SETS.to_strings(), id=names)

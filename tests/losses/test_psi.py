@@ -111,3 +111,13 @@ def test_a_single_class_has_no_others_and_costs_nothing() -> None:
 def test_unknown_name_gives_the_near_one() -> None:
     with pytest.raises(InputError, match="did you mean 'sigmoid'"):
         get_psi("sigmod")
+
+
+def test_what_cannot_train_is_not_offered_for_training() -> None:
+    with pytest.raises(InputError, match="Choose from") as found:
+        get_psi("sigmod", trainable=True)
+    assert "zero_one" not in str(found.value)
+    with pytest.raises(InputError, match=r"Choose from.*zero_one"):
+        get_psi("sigmod")
+    with pytest.raises(InputError, match="no gradient"):
+        get_psi("zero_one", trainable=True)

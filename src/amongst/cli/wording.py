@@ -65,6 +65,10 @@ FITTED: Phrases = (
         "Encode them as in the file that the model was fitted on.",
     ),
     (r", drop the rows, or name the column in ignore=\[…\]", ", or drop the rows"),
+    (
+        r"is not in classes (\(.*\))\. Add it to classes, or correct the row",
+        r"the model does not know \1. Correct the row, or fit again with rows that have it",
+    ),
     (r"^features: (.* has no column '.*?')(?=[;.])", r"\1, which the model was fitted on"),
 )
 """Where a model says which columns it needs, so that none can be left out."""
