@@ -167,6 +167,8 @@ def test_lowering_tau_as_the_error_says_helps() -> None:
     tau = float(str(caught.value).partition("lower tau (to ")[2].rstrip(")."))
     assert 0 < tau < 0.9
     assert PLECOCClassifier(tau=tau, random_state=0).fit(X, sets).codes_.shape == (4, 20)
+    with pytest.raises(InputError, match="lower tau"):  # no more than needed
+        PLECOCClassifier(tau=tau + 0.001, random_state=0).fit(X, sets)
 
 
 @pytest.mark.parametrize(

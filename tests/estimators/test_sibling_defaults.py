@@ -1,4 +1,4 @@
-"""Where siblings differ in a default, each says its own and names the other."""
+"""Defaults: those of the papers; where siblings differ in one, each says its own and the other's."""
 
 from __future__ import annotations
 
@@ -7,7 +7,14 @@ from typing import Any
 
 import pytest
 
-from amongst.estimators import CLPLClassifier, LWClassifier
+from amongst.estimators import (
+    CLPLClassifier,
+    IPALClassifier,
+    LWClassifier,
+    PALOCClassifier,
+    PLECOCClassifier,
+    PLKNNClassifier,
+)
 from amongst.losses import CLPLLoss, LWLoss, leveraged_weighted
 from amongst.methods import CLPL
 
@@ -30,3 +37,22 @@ def test_a_default_that_differs_is_told_on_both_sides(thing: Any, name: str, oth
     text = " ".join((inspect.getdoc(thing) or "").split())
     assert f'``"{ours}"`` by default' in text
     assert f"`{other.__name__}`" in text
+
+
+@pytest.mark.parametrize(
+    ("classifier", "defaults"),
+    [
+        (IPALClassifier, {"n_neighbors": 10, "alpha": 0.95, "max_iter": 100}),
+        (PALOCClassifier, {"mu": 10.0}),
+        (PLECOCClassifier, {"tau": 0.1}),
+        (PLKNNClassifier, {"n_neighbors": 10}),
+    ],
+)
+def test_defaults_of_the_papers(classifier: Any, defaults: dict[str, Any]) -> None:
+    """k = 10, α = 0.95, T = 100; μ = 10; τ = n/10, with ⌈10 log₂ K⌉ columns; k = 10."""
+    found = classifier().get_params()
+    assert {name: found[name] for name in defaults} == defaults
+
+
+def test_code_length_of_the_paper() -> None:
+    assert [PLECOCClassifier()._length(k) for k in (2, 3, 16, 219)] == [10, 16, 40, 78]
