@@ -50,10 +50,8 @@ def results(
     ] = False,
 ) -> None:
     """Ask a store what it holds, or export it."""
-    from amongst.bench.export import read_records, read_requests, write_records, write_requests
+    from amongst.bench.export import read_records
     from amongst.bench.narrow import narrow_records
-    from amongst.bench.wording import counted
-    from amongst.errors import InputError
 
     if export is not None:
         check_target("--export", export, (store,))
@@ -63,17 +61,23 @@ def results(
         "condition": split(conditions),
     }
     found = narrow_records(read_records(store, curves=curves), wanted, store.name)
-    console = screen()
-    if export is not None:
-        if not found:
-            raise InputError(f"{store} holds no records, so that there is nothing to export.")
-        path = write_records(found, export)
-        write_requests(read_requests(store), path)
-        console.print(
-            f"{counted(len(found), 'record')} written to {path}", highlight=False, soft_wrap=True
-        )
-        return
-    console.print(_summary(found, store))
+    if export is None:
+        screen().print(_summary(found, store))
+    else:
+        _export(found, store, export)
+
+
+def _export(records: Sequence[Record], store: Path, target: Path) -> None:
+    from amongst.bench.export import read_requests, write_records, write_requests
+    from amongst.bench.wording import counted
+    from amongst.errors import InputError
+
+    if not records:
+        raise InputError(f"{store} holds no records, so that there is nothing to export.")
+    path = write_records(records, target)
+    write_requests(read_requests(store), path)
+    line = f"{counted(len(records), 'record')} written to {path}"
+    screen().print(line, highlight=False, soft_wrap=True)
 
 
 def _summary(records: Sequence[Record], store: Path) -> RichTable:

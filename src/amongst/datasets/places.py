@@ -7,6 +7,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import product
 from pathlib import Path
 from typing import BinaryIO
 
@@ -60,13 +61,9 @@ def roots() -> list[Path]:
 
 def find(entry: Entry, file: File) -> Path | None:
     """Where a dataset's file is, or None."""
-    for root in roots():
-        for folder in entry.folders:
-            for name in file.names:
-                path = root / folder / name
-                if path.is_file():
-                    return path
-    return None
+    places = product(roots(), entry.folders, file.names)
+    paths = (root / folder / name for root, folder, name in places)
+    return next((path for path in paths if path.is_file()), None)
 
 
 def require(entry: Entry, file: File) -> Path:
@@ -116,11 +113,9 @@ def check_sha256(path: Path, expected: str | None, found: str) -> None:
 
 
 def _known_as(sha256: str) -> str | None:
-    for entry in CATALOGUE:
-        for file in entry.files:
-            if file.sha256 == sha256:
-                return f"{file.name} of {entry.name}"
-    return None
+    files = ((entry, file) for entry in CATALOGUE for file in entry.files)
+    known = (f"{file.name} of {entry.name}" for entry, file in files if file.sha256 == sha256)
+    return next(known, None)
 
 
 def writable(folder: Path) -> Path:

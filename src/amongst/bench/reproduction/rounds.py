@@ -91,13 +91,13 @@ def short_rounds(runs: Sequence[Run], records: Iterable[Record]) -> str:
 
 def _grids(run: Run, known: Known) -> Iterator[list[Record]]:
     """The short round of each cell of LW, or all epochs where there is none; complete ones only."""
-    for cell in run.plan.cells:
-        if cell.slot.method.startswith("lw-"):
-            trials = cell.screening or _searching(cell, run)
-            for fold in dict.fromkeys(trial.fold for trial in trials):
-                wanted = [trial.key for trial in trials if trial.fold == fold]
-                if all(key in known for key in wanted):
-                    yield [known[key] for key in wanted]
+    cells = [cell for cell in run.plan.cells if cell.slot.method.startswith("lw-")]
+    for cell in cells:
+        folds: dict[int | None, list[str]] = {}
+        for trial in cell.screening or _searching(cell, run):
+            folds.setdefault(trial.fold, []).append(trial.key)
+        whole = [keys for keys in folds.values() if known.keys() >= set(keys)]
+        yield from ([known[key] for key in keys] for keys in whole)
 
 
 def _searching(cell: Cell, run: Run) -> Sequence[Trial]:
@@ -136,15 +136,12 @@ def _where(trial: Trial) -> str:
 def _against_published(runs: Sequence[Run], cut: Run) -> list[str]:
     """Accuracy of published settings minus that of the short round's choice, where both are done."""
     own = [r for r in runs if r.kind == "published" and r.request.plan == cut.request.plan]
+    theirs = _finished(cut)
     pairs = [
-        (entry, cut.table.entries[place])
+        (entry, theirs[place])
         for run in own[:1]
-        for place, entry in run.table.entries.items()
-        if place in cut.table.entries
-        and not run.unfinished[place]
-        and not cut.unfinished[place]
-        and entry.n
-        and cut.table.entries[place].n
+        for place, entry in _finished(run).items()
+        if place in theirs
     ]
     ours = [pair for pair in pairs if pair[0].place.method.startswith("lw-")]
     others = [pair for pair in pairs if pair not in ours]
@@ -160,6 +157,11 @@ def _against_published(runs: Sequence[Run], cut: Run) -> list[str]:
         return [text]
     rivals = "RC and CC, which have no published settings but this package's defaults, and PRODEN"
     return [text, f"The same for {rivals}, {len(others)} cells: {_gaps(others)}."]
+
+
+def _finished(run: Run) -> dict[Place, Entry]:
+    entries = run.table.entries
+    return {p: entry for p, entry in entries.items() if entry.n and not run.unfinished[p]}
 
 
 def _gaps(pairs: Sequence[tuple[Entry, Entry]]) -> str:

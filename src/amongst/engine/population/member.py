@@ -149,25 +149,29 @@ def check_members(members: Sequence[Member], n: int) -> None:
         raise InputError("members is empty: a population needs at least one member.")
     looked_at = set()
     for i, member in enumerate(members):
-        check_kind(f"members[{i}].method", member.method, Method)
-        check_kind(f"members[{i}].settings", member.settings, Settings)
-        shape = tuple(member.inside.shape)
-        if member.inside.dtype != torch.bool or len(shape) != 2 or shape[0] != n:
-            raise InputError(
-                f"members[{i}].inside has dtype {member.inside.dtype} and shape {shape}; expected "
-                f"bool of shape ({n}, K), one row for each row of the features."
-            )
-        if member.n_classes != members[0].n_classes:
-            raise InputError(
-                f"members[{i}] has {member.n_classes} classes and members[0] has "
-                f"{members[0].n_classes}; train them as two populations."
-            )
-        _check_rows(f"members[{i}].rows", member.rows, n)
-        _check_rows(f"members[{i}].held", member.held, n)
-        _check_truth(f"members[{i}].held_truth", member, members[0])
+        _check_member(f"members[{i}]", member, members[0], n)
         if (key := (id(member.inside), id(member.rows))) not in looked_at:
             looked_at.add(key)
             _check_sets(f"members[{i}].inside", member)
+
+
+def _check_member(name: str, member: Member, first: Member, n: int) -> None:
+    check_kind(f"{name}.method", member.method, Method)
+    check_kind(f"{name}.settings", member.settings, Settings)
+    shape = tuple(member.inside.shape)
+    if member.inside.dtype != torch.bool or len(shape) != 2 or shape[0] != n:
+        raise InputError(
+            f"{name}.inside has dtype {member.inside.dtype} and shape {shape}; expected bool of shape "
+            f"({n}, K), one row for each row of the features."
+        )
+    if member.n_classes != first.n_classes:
+        raise InputError(
+            f"{name} has {member.n_classes} classes and members[0] has {first.n_classes}; train them "
+            "as two populations."
+        )
+    _check_rows(f"{name}.rows", member.rows, n)
+    _check_rows(f"{name}.held", member.held, n)
+    _check_truth(f"{name}.held_truth", member, first)
 
 
 def _as_mask(inside: Any) -> Tensor:
