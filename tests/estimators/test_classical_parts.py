@@ -59,6 +59,17 @@ def test_nnls_meets_its_optimality_conditions_with_copies(
     assert (weights[0] == 0).all()
 
 
+def test_nnls_solves_each_problem_in_its_own_unit() -> None:
+    """Problems whose b are 2^±60 apart, in one batch: each w has the unit of its b."""
+    rng = np.random.default_rng(2)
+    A, b = rng.normal(0, 1, (9, 12, 6)), rng.normal(0, 1, (9, 12))
+    units = 2.0 ** np.linspace(-60, 60, 9)[:, None]
+    plain = batched_nnls(*normal_equations(A, b))
+    scaled = batched_nnls(*normal_equations(A, b * units))
+    assert (plain > 0).any(axis=1).all()
+    np.testing.assert_allclose(scaled / units, plain, rtol=1e-9)
+
+
 def rows_and_task(n: int = 80) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
     rng = np.random.default_rng(1)
     X = rng.normal(size=(n, 4))
