@@ -144,7 +144,9 @@ def test_auto_is_exact_up_to_a_number_of_rows(monkeypatch: pytest.MonkeyPatch) -
 
 def test_default_width_is_one_over_the_variance() -> None:
     X, _ = rows_and_task()
-    assert fit_map(X, "rbf", None, 10, 0).gamma == pytest.approx(1 / X.var(axis=0).sum())
+    for rows in (X, X / 100):
+        width = fit_map(rows, "rbf", None, 10, 0).gamma
+        assert width == pytest.approx(1 / rows.var(axis=0).sum())
     assert fit_map(fit_scaler(X, "standard")(X), "rbf", None, 10, 0).gamma == pytest.approx(1 / 4)
     assert fit_map(np.ones((5, 2)), "rbf", None, 10, 0).gamma == 1.0
 

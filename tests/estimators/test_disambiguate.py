@@ -47,6 +47,8 @@ def test_the_highest_scores_amongst_the_candidates_win(model: Any, scale: float)
     assert (found["label"] == order[:, 0]).all()
     assert (found["runner_up"][several] == order[several, 1]).all()
     assert found["runner_up"][~several].isna().all()
+    assert (found["confidence"][~several] == 1).all()
+    assert (found["runner_up_confidence"][~several] == 0).all()
     assert (found["confidence"] >= found["runner_up_confidence"]).all()
 
 
