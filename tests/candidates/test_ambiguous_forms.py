@@ -117,6 +117,14 @@ def test_spellings_of_one_label_by_two_annotators_are_said(
     assert len(found) == 1
 
 
+@pytest.mark.parametrize("separator", [" or ", "\n", "/"])
+def test_other_ways_to_write_several_labels_are_said(separator: str) -> None:
+    cells = [f"cat{separator}dog", "owl", "cat"]
+    with pytest.warns(AmongstWarning, match="no cell contains the separator"):
+        as_candidates(cells)
+    assert as_candidates(cells, separator=separator).to_lists()[0] == ["cat", "dog"]
+
+
 def test_classes_that_were_named_are_not_suspected_later() -> None:
     sets = as_candidates(["Owl|OWL", "x"], classes=["Owl", "OWL", "x"])
     with warnings.catch_warnings():

@@ -72,3 +72,18 @@ def test_annotators_by_commas(tmp_path: Path) -> None:
     assert run("fit", file, *quick, "-c", "anna,ben", "--out", model) == 0
     assert run("disambiguate", model, file, "-c", "anna,ben", "--out", out) == 0
     assert len(pd.read_csv(out)) == 20
+
+
+@pytest.mark.parametrize("written", ["\\n", "\n"])
+def test_lines_of_a_cell_are_labels(
+    tmp_path: Path, written: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A shell passes \\n on as two characters."""
+    frame = pd.DataFrame({"a": [1.5, 2.5, 3.5], "labels": ["x\ny", "y", "x"]})
+    frame.to_csv(file := tmp_path / "own.csv", index=False)
+    model, out = tmp_path / "own.model", tmp_path / "d.csv"
+    quick = ["--model", "linear", "--epochs", "1", "--quiet"]
+    assert run("fit", file, *quick, "-c", "labels", "--separator", written, "--out", model) == 0
+    assert "2 classes" in capsys.readouterr().out
+    assert run("disambiguate", model, file, "--out", out) == 0
+    assert pd.read_csv(out)["runner_up"].notna().tolist() == [True, False, False]

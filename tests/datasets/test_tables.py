@@ -298,6 +298,11 @@ def test_a_pandas_that_misses_the_last_bit_is_asked_for_it(
     """Since 3.1 the question is deprecated."""
     asked = []
     monkeypatch.setattr(pd, "__version__", version)
-    monkeypatch.setattr(pd, "read_csv", lambda *_, **how: asked.append(how.get("float_precision")))
+
+    def read_csv(*_: object, float_precision: str | None = None, **__: object) -> pd.DataFrame:
+        asked.append(float_precision)
+        return pd.DataFrame()
+
+    monkeypatch.setattr(pd, "read_csv", read_csv)
     runpy.run_path(frames.__file__)["read_csv_frame"](birds, text=(), answers=())
     assert asked == [wanted]

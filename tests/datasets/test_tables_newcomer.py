@@ -295,13 +295,34 @@ def test_holes_in_whole_numbers_are_named_still(tmp_path: Path) -> None:
         read_table(tmp_path / "own.parquet", candidates="labels")
 
 
-def test_decimals_with_a_comma_are_seen_for_what_they_are(tmp_path: Path) -> None:
-    """What Excel writes where the decimal sign is a comma."""
-    path = write(tmp_path, "wing;note;labels\n1,5;3;a|b\n-2,25e3;4;a\n")
-    with pytest.raises(
-        InputError, match=r"'wing' holds '1,5' in row 0\. Write decimals with a point"
-    ):
+@pytest.mark.parametrize("cell", ["1,5", "-2,25e3", "1,234,567.5"])
+def test_a_number_with_a_comma_is_seen_for_what_it_is(tmp_path: Path, cell: str) -> None:
+    """What Excel writes where the decimal sign, or the mark of thousands, is a comma."""
+    path = write(tmp_path, f"wing;note;labels\n{cell};3;a|b\n{cell};4;a\n")
+    with pytest.raises(InputError, match=r"in row 0\. Write numbers without a comma, decimals"):
         read_table(path, candidates="labels")
     path = write(tmp_path, "wing;note;labels\n1.5;a,b;a|b\n2.5;c;a\n")
     with pytest.raises(InputError, match=r"'note' holds 'a,b' in row 0\. Encode them"):
         read_table(path, candidates="labels")
+
+
+@pytest.mark.parametrize("end", [";", ";;", "; "])
+def test_lines_that_end_in_a_delimiter_have_no_column_there(tmp_path: Path, end: str) -> None:
+    path = write(tmp_path, f"wing;labels{end}\n1.5;a|b{end}\n2.5;a{end}\n")
+    table = read_table(path, candidates="labels")
+    assert table.feature_names == ("wing",)
+    assert column_names(path) == ["wing", "labels"]
+    kept = write(tmp_path, "wing;labels;\n1.5;a|b;3\n2.5;a;4\n")
+    assert len(read_table(kept, candidates="labels").feature_names) == 2
+
+
+def test_one_column_with_holes_is_not_several(tmp_path: Path) -> None:
+    path = write(tmp_path, "wing,weight,labels\n1.5,2,a|b\n2.5,,a\n")
+    with pytest.raises(InputError, match=r"'weight' is empty \(NaN\) in row 1\. Fill"):
+        read_table(path, candidates="labels")
+
+
+def test_a_spreadsheet_has_a_remedy(tmp_path: Path) -> None:
+    (tmp_path / "own.xlsx").write_bytes(b"PK")
+    with pytest.raises(InputError, match=r"unknown ending.*Save a spreadsheet as CSV"):
+        read_table(tmp_path / "own.xlsx")

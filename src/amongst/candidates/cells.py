@@ -40,7 +40,7 @@ __all__ = [
 
 COLLECTIONS = (Set, list, tuple, range)
 BRACKETS = {"[": "]", "{": "}", "(": ")"}
-SEPARATORS = "|;,/"
+SEPARATORS = ("|", ";", ",", "/", "\n", " or ")
 WHOLE = re.compile(r"-?(0|[1-9][0-9]*)(\.0+)?")
 WORDS: dict[str, Any] = {"true": 1.0, "false": 0.0}
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 __all__ = ["Columns", "apart", "frame_of", "one_or_many", "sets_of"]
 
 Names = list[str] | None
+WRITTEN = {r"\n": "\n", r"\t": "\t"}
+"""Separators as people write what cannot be seen."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,7 @@ class Columns:
         """
         from amongst.datasets.guess import guess_candidates
 
+        separator = WRITTEN.get(separator, separator)
         guessed = None if candidates else guess_candidates(file, separator)
         named = apart(file, candidates) or (None if guessed is None else [guessed])
         lists = {name: apart(file, others.get(name)) for name in ("features", "ignore")}

@@ -31,6 +31,7 @@ PHRASES: Phrases = (
     ),
     (r"Pass features=…: ", "Name it with --features; it holds: "),
     (r"\bquick=True", "--quick"),
+    (r"^path='(.*)' (has an unknown ending)", r"\1 \2"),
     (r"^path='(.*)' (must end in .parquet)", r"--export \1 \2"),
     (r"^path='(.*)' (must end in .png)", r"--plot \1 \2"),
     (r', or pass kind="labels" if it is one label', ""),

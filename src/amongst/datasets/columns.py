@@ -36,7 +36,7 @@ FEWEST = 20
 """Rows from which numbers that grow with each row are hardly chance."""
 
 WHOLE = re.compile(r"0|-?[1-9][0-9]*")
-COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+(e[+-]?[0-9]+)?", re.IGNORECASE)
+COMMA = re.compile(r"[+-]?[0-9]+(,[0-9]+)+(\.[0-9]+)?(e[+-]?[0-9]+)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ def _not_numbers(path: Path, frame: pd.DataFrame, bad: list[str]) -> str:
     value = frame[bad[0]].iloc[row]
     mixed = " while other rows hold numbers (mixed types)" if numbers.notna().any() else ""
     comma = isinstance(value, str) and COMMA.fullmatch(value.strip()) is not None
-    hint = " Write decimals with a point, not a comma." if comma else ""
+    hint = " Write numbers without a comma, decimals with a point." if comma else ""
     return (
         f"{path}: these feature columns are not numeric: {shown}; {bad[0]!r} holds {value!r} in "
         f"row {row}{mixed}.{hint} Encode them as numbers, name them in ignore=[…], or choose columns "
@@ -176,10 +176,10 @@ def check_finite(path: Path, features: npt.NDArray[Any], names: Sequence[str]) -
         return
     column = int(bad[0])
     row = int(np.argmax(~np.isfinite(features[:, column])))
+    more = f" ({len(bad)} columns have such cells)" if len(bad) > 1 else ""
     what = "empty (NaN)" if np.isnan(features[row, column]) else "infinite"
     raise InputError(
-        f"{path}: column {names[column]!r} is {what} in row {row} ({len(bad)} columns have such "
-        "cells). Fill them in, drop the rows, or name the column in ignore=[…]."
+        f"{path}: column {names[column]!r} is {what} in row {row}{more}. Fill them in, drop the rows, or name the column in ignore=[…]."
     )
 
 

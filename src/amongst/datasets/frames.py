@@ -70,7 +70,7 @@ def read_csv_frame(path: Path, *, text: Collection[str], answers: Collection[str
 def _parsed(path: Path, text: Collection[str], answers: Collection[str]) -> pd.DataFrame:
     header, delimiter = _header(path)
     labels = {*text, *answers}
-    return pd.read_csv(
+    frame = pd.read_csv(
         path,
         sep=delimiter,
         encoding="utf-8-sig",
@@ -82,6 +82,13 @@ def _parsed(path: Path, text: Collection[str], answers: Collection[str]) -> pd.D
         low_memory=False,
         **EXACT_FLOATS,
     )
+    blank = [at for at, name in enumerate(header) if not name.strip()]
+    return frame.drop(columns=[frame.columns[at] for at in blank if _is_blank(frame.iloc[:, at])])
+
+
+def _is_blank(column: pd.Series) -> bool:
+    """Whether a column holds nothing, as where each line of a spreadsheet ends in a delimiter."""
+    return bool(column.isin(["", None, float("nan")]).all())
 
 
 def read_parquet_frame(path: Path) -> pd.DataFrame:
@@ -123,7 +130,8 @@ def _check_names(path: Path, names: list[str]) -> None:
             f"{path} starts with numbers ({names[0]}, …); the first line must name the columns. "
             "Add such a line."
         )
-    twice = [name for name in names if names.count(name) > 1] if len({*names}) < len(names) else []
+    told = [name for name in names if name.strip()]
+    twice = [name for name in told if told.count(name) > 1] if len({*told}) < len(told) else []
     if twice:
         raise FileFormatError(f"{path} has two columns named {twice[0]!r}; rename one of them.")
 

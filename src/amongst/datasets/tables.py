@@ -53,6 +53,9 @@ __all__ = [
 ]
 
 
+SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Table:
     """A person's own data.
@@ -248,8 +251,9 @@ def _reader(path: Path) -> Callable[[Path, Layout], Table]:
     ):
         if name.endswith(endings):
             return reader
+    hint = " Save a spreadsheet as CSV (UTF-8)." if name.endswith(SPREADSHEETS) else ""
     raise InputError(
-        f"path={str(path)!r} has an unknown ending; it must be .csv, .tsv, .parquet, .npz or .mat."
+        f"path={str(path)!r} has an unknown ending; it must be .csv, .tsv, .parquet, .npz or .mat.{hint}"
     )
 
 
