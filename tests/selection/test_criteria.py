@@ -16,7 +16,7 @@ from amongst.errors import InputError
 from amongst.losses import leveraged_weighted
 from amongst.metrics import covering_rate
 from amongst.selection import CRITERIA, corrected_error, estimate_label_q, get_criterion
-from amongst.selection.criteria import measures_for
+from amongst.selection.criteria import LARGEST_RATE, measures_for
 from amongst.theory import enumerate_sets, set_law
 
 RATES = torch.tensor([0.7, 0.2, 0.5, 0.05], dtype=torch.float64)
@@ -98,6 +98,16 @@ def test_one_model_and_a_population_agree(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CRITERIA)
+def test_a_network_that_diverged_has_no_value(name: str) -> None:
+    """argmax of NaN is some class, which may well be a candidate."""
+    sets = uniform(np.arange(12) % 3, 0.3, seed=0)
+    scores = torch.eye(3)[torch.arange(12) % 3].repeat(2, 1, 1)
+    scores[1, 5, 2] = torch.nan
+    values = measures_for(sets)[name](scores, torch.from_numpy(sets.to_mask()))
+    assert values.isnan().tolist() == [False, True]
+
+
+@pytest.mark.parametrize("name", CRITERIA)
 def test_no_criterion_has_a_place_for_labels(name: str) -> None:
     assert list(inspect.signature(CRITERIA[name].prepare).parameters) == ["sets"]
     assert "oracle" not in CRITERIA
@@ -115,3 +125,5 @@ def test_a_label_in_every_set_has_a_finite_error() -> None:
     sets_of_all = estimate_label_q([[0], [0, 1]], uniform_rows=0)
     found = corrected_error(torch.eye(2), inside, torch.from_numpy(sets_of_all.rates))
     assert torch.isfinite(found)
+    missed = corrected_error(torch.eye(2), ~torch.eye(2).bool(), torch.tensor([1.0, 0.96]))
+    assert missed == pytest.approx(1 / (1 - LARGEST_RATE))

@@ -66,7 +66,14 @@ def test_the_uniform_rows_help_where_sets_are_large() -> None:
     assert found.iterations < 100 < likeliest.iterations
 
 
-@pytest.mark.parametrize("sets", [["a", "b", "a"], ["a|b", "a|b"], ["a"]])
+def test_as_many_uniform_rows_as_ten_roots_of_n() -> None:
+    sets = uniform(np.arange(400) % 4, 0.4, seed=0)
+    found, named = estimate_label_q(sets), estimate_label_q(sets, uniform_rows=200)
+    np.testing.assert_array_equal(found.rates, named.rates)
+    assert np.abs(found.rates - estimate_label_q(sets, uniform_rows=220).rates).max() > 1e-4
+
+
+@pytest.mark.parametrize("sets", [["a|b"], ["a", "b", "a"], ["a|b", "a|b"], ["a"]])
 def test_extremes_stay_finite(sets: list[str]) -> None:
     if sets == ["a"]:
         with pytest.raises(InputError, match="two classes"):

@@ -59,7 +59,7 @@ def corrected_error(scores: Tensor, inside: Tensor, rates: Tensor) -> Tensor:
     It is the corrected Theorem 1 at work: the non-candidates' part of the LW loss has the
     expectation Σ_{z≠y} w_z (1 − q_z) ψ(−g_z) given y, so that weights w_z = 1/(1 − q_z) and the
     zero-one ψ on the predicted label leave [ŷ ≠ y]. It is unbiased for any q_z < 1 when each label
-    is a false candidate at a rate of its own.
+    is a false candidate at a rate of its own. A NaN score makes it NaN, as with every criterion.
 
     Parameters
     ----------
@@ -75,9 +75,11 @@ def corrected_error(scores: Tensor, inside: Tensor, rates: Tensor) -> Tensor:
     tensor(0.5000)
     """
     predicted = scores.argmax(-1, keepdim=True)
+    is_nan = scores.gather(-1, predicted).squeeze(-1).isnan()
     missed = ~inside.expand_as(scores).gather(-1, predicted).squeeze(-1)
     caught = (1 - rates.clamp(max=LARGEST_RATE)).to(scores.device, torch.float32)
-    return (missed / caught[predicted.squeeze(-1)]).mean(-1)
+    errors = missed / caught[predicted.squeeze(-1)]
+    return errors.masked_fill(is_nan, torch.nan).mean(-1)
 
 
 def _registry(*criteria: Criterion) -> Mapping[str, Criterion]:
