@@ -6,6 +6,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from amongst.bench.grouping import grouped
 from amongst.bench.record import Record, Scalar, canonical_json
 from amongst.errors import InputError
 
@@ -75,12 +76,10 @@ def choose(
     >>> choice.settings, len(choice.records), choice.considered
     ({'lr': 0.1}, 2, 2)
     """
-    groups: dict[int | None, list[Record]] = {}
-    for record in records:
-        groups.setdefault(record.trial.fold, []).append(record)
+    folds = grouped(records, lambda record: record.trial.fold)
     found = [
         _choose(group, criterion, among, considered, refit)
-        for _, group in sorted(groups.items(), key=_fold)
+        for _, group in sorted(folds.items(), key=_fold)
     ]
     choices = [choice for choice in found if choice is not None]
     if not choices:

@@ -13,6 +13,7 @@ import torch
 
 from amongst.bench.execute import Notice
 from amongst.bench.execute_local import default_workers, one_thread, spread
+from amongst.bench.grouping import grouped
 from amongst.bench.points import CLASSICAL
 from amongst.bench.record import Record, Trial, canonical_json
 from amongst.bench.risk import MemberRisk
@@ -119,9 +120,7 @@ def group_trials(trials: Sequence[Trial], most: int = 250) -> list[list[Trial]]:
     >>> [len(group) for group in group_trials(plan)]
     [4]
     """
-    groups: dict[str, list[Trial]] = {}
-    for trial in trials:
-        groups.setdefault(trial.key if _alone(trial) else _shape(trial), []).append(trial)
+    groups = grouped(trials, lambda trial: trial.key if _alone(trial) else _shape(trial))
     return [g[a : a + most] for g in groups.values() for a in range(0, len(g), most)]
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from amongst.bench.conditions import REAL
+from amongst.bench.grouping import grouped
 from amongst.bench.paper import dataset_title, method_title
 from amongst.bench.plans import Plan, Slot
 
@@ -77,10 +78,7 @@ class Layout:
     @property
     def groups(self) -> dict[str, list[Row]]:
         """Rows by group, in order."""
-        groups: dict[str, list[Row]] = {}
-        for row in self.rows:
-            groups.setdefault(row.group, []).append(row)
-        return groups
+        return grouped(self.rows, lambda row: row.group)
 
     @property
     def places(self) -> tuple[Place, ...]:

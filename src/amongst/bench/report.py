@@ -8,6 +8,7 @@ from pathlib import Path
 
 import amongst
 from amongst.bench.export import read_records, read_requests
+from amongst.bench.grouping import grouped
 from amongst.bench.leftovers import found_plan, unclaimed
 from amongst.bench.page import assemble
 from amongst.bench.payload import payload
@@ -131,10 +132,8 @@ def _distinct(plans: Iterable[Plan]) -> list[Plan]:
 
 def _told_apart(plans: Sequence[Plan]) -> list[Plan]:
     """Plans of one title have behind it what their requests differ in."""
-    groups: dict[str, list[Request]] = {}
-    for plan in plans:
-        groups.setdefault(plan.title, []).append(plan.request)
-    words = [_differences(plan.request, groups[plan.title]) for plan in plans]
+    groups = grouped(plans, lambda plan: plan.title)
+    words = [_differences(p.request, [q.request for q in groups[p.title]]) for p in plans]
     return [
         replace(plan, title=f"{plan.title} ({told})") if told else plan
         for plan, told in zip(plans, words, strict=True)

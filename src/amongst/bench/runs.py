@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from amongst.bench.grouping import grouped
 from amongst.bench.layout import Place, place_of
 from amongst.bench.plans import Plan, Request, make_plan, remembered
 from amongst.bench.points import EPOCHS
@@ -73,10 +74,8 @@ def find_runs(
     >>> [len(run.plan.cells) for run in find_runs(asked, [])]
     [24]
     """
-    groups: dict[Request, list[Request]] = {}
-    for request in (plan.request for plan in remembered(requests)):
-        if every or _of_the_paper(request):
-            groups.setdefault(_whole(request), []).append(request)
+    known = [plan.request for plan in remembered(requests)]
+    groups = grouped((r for r in known if every or _of_the_paper(r)), _whole)
     done = {record.trial.bare_key for record in records}
     found = [_run(whole, asked, records, done) for whole, asked in groups.items()]
     owned = share_out([run.table.plan for run in found], records)

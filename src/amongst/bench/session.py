@@ -32,7 +32,7 @@ from amongst.bench.record import Record
 from amongst.bench.runner import Outcome, bind_plan, known_plan, run_plan
 from amongst.bench.stages import advance, at_most, next_round
 from amongst.bench.store import Store
-from amongst.bench.wording import counted
+from amongst.bench.wording import counted, tell
 from amongst.errors import InputError
 
 __all__ = ["checked_plan", "dry_run", "run_request"]
@@ -104,7 +104,7 @@ def run_request(
                 raise
     finally:
         executor.close()
-    say.print(_done(outcome, store), highlight=False, markup=False, soft_wrap=True)
+    tell(say, _done(outcome, store))
     return plan, outcome
 
 
@@ -158,7 +158,7 @@ class _Bar:
         self._count()
         if plan.staged:
             line = _round(plan, self.store.keys())
-            self.console.print(line, highlight=False, markup=False, soft_wrap=True)
+            tell(self.console, line)
 
     def _count(self) -> None:
         done = self.store.keys()
@@ -213,7 +213,7 @@ def _tell_downloads(plan: Plan, options: Options, say: Console) -> list[str]:
     found = to_download(plan, options.files)
     for name in found:
         line = f"{dataset_title(name)} is not here; the run downloads it first."
-        say.print(line, style="yellow", highlight=False, markup=False, soft_wrap=True)
+        tell(say, line, "yellow")
     return found
 
 
@@ -221,7 +221,7 @@ def _tell_absences(plan: Plan, say: Console) -> None:
     absent = {cell.slot.dataset: cell.absent for cell in plan.cells if cell.absent}
     for name, reason in absent.items():
         line = f"{dataset_title(name)} is left out: {reason}"
-        say.print(line, style="yellow", highlight=False, markup=False, soft_wrap=True)
+        tell(say, line, "yellow")
     if not plan.trials:
         raise InputError("none of the data of this plan can be had here; see the lines above.")
 
@@ -235,7 +235,7 @@ def _tell_how_to_go_on(plan: Plan, store: Store, say: Console) -> None:
         f"{store.path}. To go on, run the "
         f"same command again: {command}"
     )
-    say.print(line, highlight=False, markup=False, soft_wrap=True)
+    tell(say, line)
 
 
 def _done(outcome: Outcome, store: Path) -> str:

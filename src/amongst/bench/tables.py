@@ -9,6 +9,7 @@ from math import isfinite
 import numpy as np
 
 from amongst.bench.choose import Choice, choose
+from amongst.bench.grouping import grouped
 from amongst.bench.layout import Layout, Place, lay_out, place_of, short_labels
 from amongst.bench.paper import Published
 from amongst.bench.plans import Cell, Plan
@@ -311,10 +312,8 @@ def _filled(empty: Entry, choice: Choice, metric: str) -> Entry:
 
 def _contests(entries: Mapping[Place, Entry]) -> list[list[Entry]]:
     """Entries with values, by contest, the best first."""
-    contests: dict[tuple[str, str], list[Entry]] = {}
-    for entry in entries.values():
-        if entry.n:
-            contests.setdefault(entry.place.contest, []).append(entry)
+    filled = (entry for entry in entries.values() if entry.n)
+    contests = grouped(filled, lambda entry: entry.place.contest)
     return [sorted(group, key=lambda entry: -entry.mean) for group in contests.values()]
 
 

@@ -1,13 +1,17 @@
-"""Small words for people: counts, and choices within a plan or a store."""
+"""Small words for people: counts, choices within a plan or a store, lines as they are."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 from amongst.checks import check_choice
 from amongst.errors import InputError
 
-__all__ = ["check_within", "counted"]
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["check_within", "counted", "tell"]
 
 
 def counted(count: int, noun: str) -> str:
@@ -17,6 +21,11 @@ def counted(count: int, noun: str) -> str:
     ('1 trial', '11,820 trials')
     """
     return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
+def tell(console: Console, line: str, style: str = "") -> None:
+    """Print a line as it is, so that paths and commands in it can be copied whole."""
+    console.print(line, style=style or None, highlight=False, markup=False, soft_wrap=True)
 
 
 def check_within(

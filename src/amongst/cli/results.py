@@ -114,11 +114,9 @@ def _line(method: str, model: str, records: Sequence[Record]) -> tuple[str, ...]
 
 
 def _grouped(records: Iterable[Record], *names: str) -> dict[tuple[str, ...], list[Record]]:
-    groups: dict[tuple[str, ...], list[Record]] = {}
-    for record in records:
-        place = tuple(getattr(record.trial, name) for name in names)
-        groups.setdefault(place, []).append(record)
-    return groups
+    from amongst.bench.grouping import grouped
+
+    return grouped(records, lambda record: tuple(getattr(record.trial, n) for n in names))
 
 
 def _range(values: Iterable[float]) -> str:

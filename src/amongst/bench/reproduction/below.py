@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from amongst.bench.grouping import grouped
 from amongst.bench.layout import Place, row_label
 from amongst.bench.paper import dataset_title, method_title
 from amongst.bench.plans import short_title
@@ -71,9 +72,7 @@ def settings_words(cells: Sequence[Shown]) -> str:
             place = shown.entry.place
             own = sources.setdefault(method_title(place.method), {})
             own.setdefault(_source(shown), {})[dataset_title(place.dataset)] = None
-    groups: dict[str, list[str]] = {}
-    for method, own in sources.items():
-        groups.setdefault(_told(own), []).append(method)
+    groups = grouped(sources, lambda method: _told(sources[method]))
     parts = [f"{listed(methods)}: {told}" for told, methods in groups.items()]
     return f"‡ Settings of {'. '.join(parts)}." if parts else ""
 

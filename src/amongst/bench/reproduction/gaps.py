@@ -9,6 +9,7 @@ from typing import Any
 
 from amongst.bench.commands import reproduce_command
 from amongst.bench.estimate import estimate, readable
+from amongst.bench.grouping import grouped
 from amongst.bench.layout import Place, place_of
 from amongst.bench.paper import dataset_title, method_title
 from amongst.bench.plans import Plan, Request, make_plan
@@ -77,11 +78,8 @@ def find_gaps(
 
 def still_to_run(sheet: Sheet) -> list[str]:
     """Cells whose number is not final yet, each with the command that goes on; a line for a run."""
-    groups: dict[int, list[Shown]] = {}
-    for shown in sheet.filled:
-        if shown.unfinished:
-            groups.setdefault(id(shown.run), []).append(shown)
-    return [_unfinished(cells) for cells in groups.values()]
+    open_ = (shown for shown in sheet.filled if shown.unfinished)
+    return [_unfinished(cells) for cells in grouped(open_, lambda s: id(s.run)).values()]
 
 
 def _unfinished(cells: Sequence[Shown]) -> str:

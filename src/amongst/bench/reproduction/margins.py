@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from amongst.bench.grouping import grouped
 from amongst.bench.layout import Place, model_title
 from amongst.bench.reproduction.sheet import Sheet
 from amongst.bench.tables import Entry
@@ -68,10 +69,8 @@ def contests(paper: Sheet, ours: Mapping[str, Sequence[Entries]]) -> list[Contes
         run that has all its methods: those of two runs, one on all rows, say, are not set side by side.
         Without such a run it has no margin.
     """
-    groups: dict[tuple[str, str, str], list[Place]] = {}
-    for place in paper.layout.places:
-        if place.method.startswith("lw-") or place.method in RIVALS:
-            groups.setdefault((*place.contest, place.model), []).append(place)
+    met = (p for p in paper.layout.places if p.method.startswith("lw-") or p.method in RIVALS)
+    groups = grouped(met, lambda place: (*place.contest, place.model))
     return [_contest(paper, places, ours) for places in groups.values()]
 
 

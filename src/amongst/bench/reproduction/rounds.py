@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from amongst.bench.choose import by_setting, mean_criterion
+from amongst.bench.grouping import grouped
 from amongst.bench.layout import Place
 from amongst.bench.plans import Cell
 from amongst.bench.points import EPOCHS
@@ -93,11 +94,9 @@ def _grids(run: Run, known: Known) -> Iterator[list[Record]]:
     """The short round of each cell of LW, or all epochs where there is none; complete ones only."""
     cells = [cell for cell in run.plan.cells if cell.slot.method.startswith("lw-")]
     for cell in cells:
-        folds: dict[int | None, list[str]] = {}
-        for trial in cell.screening or _searching(cell, run):
-            folds.setdefault(trial.fold, []).append(trial.key)
-        whole = [keys for keys in folds.values() if known.keys() >= set(keys)]
-        yield from ([known[key] for key in keys] for keys in whole)
+        folds = grouped(cell.screening or _searching(cell, run), lambda trial: trial.fold)
+        whole = [trials for trials in folds.values() if all(t.key in known for t in trials)]
+        yield from ([known[trial.key] for trial in trials] for trials in whole)
 
 
 def _searching(cell: Cell, run: Run) -> Sequence[Trial]:
