@@ -27,7 +27,17 @@ from amongst.bench.reproduction.sheet import (
 from amongst.bench.reproduction.text import listed, pipe_table
 from amongst.bench.tables import Entry
 
-__all__ = ["UNEQUAL", "WAYS", "automatic", "counts_table", "findings", "margins_table", "peaks"]
+__all__ = [
+    "UNEQUAL",
+    "WAYS",
+    "automatic",
+    "counts_table",
+    "findings",
+    "in_detail",
+    "in_short",
+    "margins_table",
+    "peaks",
+]
 
 WAYS = {
     "grid": "each method's own grid, chosen without true labels",
@@ -42,16 +52,27 @@ SEARCHED = {"grid": "whole grids", "short grid": "grids cut by a short round"}
 
 
 def findings(found: Reproduction) -> list[str]:
-    """Sentences; those that the evidence cannot carry yet are left out."""
+    """All sentences, the answers first; those that the evidence cannot carry yet are left out."""
+    return [*in_short(found), *in_detail(found)]
+
+
+def in_short(found: Reproduction) -> list[str]:
+    """What is reproduced, what is left of LW's margin, where LW is ahead, and what the figures show."""
+    shown = [cell for sheet in found.tables for cell in sheet.cells.values()]
+    said = [_counts(shown), *_remains(found.contests)]
+    said += [_wins(found.contests, "equal"), _everywhere(found.contests)]
+    said += [_leverage(found.sheets["figure1"]), _ablation(found.sheets["figure2"])]
+    return [text for text in said if text]
+
+
+def in_detail(found: Reproduction) -> list[str]:
+    """By method, by way of tuning, and what choosing without true labels costs."""
     shown = [cell for sheet in found.tables for cell in sheet.cells.values()]
     contests, records = found.contests, found.evidence.records
-    said = [_counts(shown), _by_method(shown), *_remains(contests)]
-    said += [_wins(contests, "grid"), _schedules(found)]
-    said += [_wins(contests, "equal"), *gains(found), _wins(contests, "study")]
-    said += [_everywhere(contests), short_rounds(found.runs, records)]
-    said += [*(_oracle(found, kind) for kind in SEARCHED), ranks(found)]
-    said += [_leverage(found.sheets["figure1"]), _ablation(found.sheets["figure2"])]
-    return [text for text in [*said, _diverged(records)] if text]
+    said = [_by_method(shown), _wins(contests, "grid"), _schedules(found), *gains(found)]
+    said += [_wins(contests, "study"), short_rounds(found.runs, records)]
+    said += [*(_oracle(found, kind) for kind in SEARCHED), ranks(found), _diverged(records)]
+    return [text for text in said if text]
 
 
 def counts_table(sheets: Sequence[Sheet]) -> str:

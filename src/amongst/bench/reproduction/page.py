@@ -15,7 +15,8 @@ from amongst.bench.reproduction.findings import (
     WAYS,
     automatic,
     counts_table,
-    findings,
+    in_detail,
+    in_short,
     margins_table,
     peaks,
 )
@@ -45,14 +46,14 @@ ORDER = (
     "A cell that several runs have is shown from a finished one; then the whole grid of a method "
     "comes before published settings, these before a grid that a short round cut, then defaults, "
     "then one grid for all; of two such runs, the one on all rows. Short rounds were put behind "
-    "published settings after it was seen what they drop (In short); what is not shown here is under "
+    "published settings after it was seen what they drop (In more detail); what is not shown here is under "
     "Other settings of the same cells."
 )
 
 
 def reproduction_markdown(found: Reproduction) -> str:
     """The page as text: the same evidence gives the same text, anywhere."""
-    sections = [_head, _in_short, _what_was_run, *(_table(plan) for plan in TABLES), _below,
+    sections = [_head, _in_short, _in_detail, _what_was_run, *(_table(plan) for plan in TABLES), _below,
                 _others, _margins, *(_figure(plan) for plan in FIGURES), _beyond, cost_section,
                 _commands, _evidence]  # fmt: skip
     parts = [part for section in sections for part in section(found) if part]
@@ -77,11 +78,16 @@ def _in_short(found: Reproduction) -> list[str]:
     lead = f"Cells with a number, by method; each cell is under [{BELOW_TITLE}](#{_anchor(BELOW_TITLE)})."
     return [
         "## In short",
-        bullets(findings(found)),
+        bullets(in_short(found)),
         counts_table(found.tables),
         *([paragraph(lead), why] if why else []),
         *([paragraph(MARGINS), margins] if margins else []),
     ]
+
+
+def _in_detail(found: Reproduction) -> list[str]:
+    told = bullets(in_detail(found))
+    return ["## In more detail", told] if told else []
 
 
 def _below(found: Reproduction) -> list[str]:
