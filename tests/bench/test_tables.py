@@ -134,7 +134,7 @@ def test_counts_that_differ_alike_are_ties() -> None:
 
 
 @pytest.mark.parametrize(
-    ("epochs", "said"), [(10, "10 epochs: that is all"), (12, "that is most"), (20, "")]
+    ("epochs", "said"), [(10, "10 epochs: that is all"), (12, "that is most"), (20, ""), (1, "")]
 )
 def test_a_mean_over_the_whole_of_a_short_run_is_said(epochs: int, said: str) -> None:
     plan = demo(["cc", "rc"], epochs=epochs)

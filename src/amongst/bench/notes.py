@@ -63,12 +63,12 @@ def _metric(table: Table) -> str:
 def _short(table: Table) -> str:
     """In a short run the last ten epochs are not its end."""
     epochs = [int(entry.settings.get("epochs", PAPER)) for entry in table.filled]
-    if not table.metric.endswith("_last10") or min(epochs, default=PAPER) >= 2 * LAST:
+    if not table.metric.endswith("_last10") or not 1 < min(epochs, default=PAPER) < 2 * LAST:
         return ""
     part = "all" if min(epochs) <= LAST else "most"
     return (
-        f" Runs of {counted(min(epochs), 'epoch')}: that is {part} of them, so that a figure lies below "
-        "where its runs ended."
+        f" Runs of {counted(min(epochs), 'epoch')}: that is {part} of them, so that a figure may lie "
+        "below where its runs ended."
     )
 
 
