@@ -7,9 +7,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from amongst.bench.export import read_records
+from amongst import LWClassifier
+from amongst.bench.export import read_records, read_requests
 from amongst.cli import main
-from amongst.cli.reading import Columns
+from amongst.cli.reading import Columns, frame_of
 
 ODD = "height, m"
 
@@ -87,3 +88,41 @@ def test_lines_of_a_cell_are_labels(
     assert "2 classes" in capsys.readouterr().out
     assert run("disambiguate", model, file, "--out", out) == 0
     assert pd.read_csv(out)["runner_up"].notna().tolist() == [True, False, False]
+
+
+def test_rows_that_nobody_labelled_are_refused_or_say_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    frame = pd.DataFrame({"a": [i / 4 for i in range(40)], "anna": ["x"] * 20 + ["y"] * 20})
+    frame["ben"] = ["x", "y"] * 20
+    frame.loc[3, ["anna", "ben"]] = None
+    frame.to_csv(file := tmp_path / "own.csv", index=False)
+    who, store, model = ["-c", "anna,ben"], tmp_path / "s.sqlite", tmp_path / "own.model"
+    quick = ["--model", "linear", "--epochs", "1", "--quiet"]
+    assert run("describe", file, *who) == 2
+    assert "row 3 is an empty candidate set" in (said := capsys.readouterr().err)
+    assert "or pass --empty full if any label may be right" in said
+    assert run("describe", file, *who, "--empty", "full") == 0
+    assert run("search", file, *who, *quick, "--empty", "full", "--trials", "2") == 0
+    assert run("fit", file, *who, *quick, "--empty", "full", "--out", model) == 0
+    assert run("disambiguate", model, file, "--out", tmp_path / "d.csv") == 0
+    assert pd.read_csv(tmp_path / "d.csv")["runner_up"].notna()[3]
+    assert run("disambiguate", model, file, "--empty", "error", "--out", tmp_path / "d.csv") == 2
+    few = ["--methods", "rc", "--models", "linear", "--folds", "2", "--epochs", "1"]
+    few += ["--empty", "full", "--workers", "1", "--store", store]
+    assert run("compare", file, *who, *few) == 0
+    (request,) = read_requests(store)
+    assert request["own"][-2:] == ["--empty", "full"]
+
+
+def test_a_model_of_an_earlier_release_refuses_empty_rows(birds: Path, tmp_path: Path) -> None:
+    """Its metadata do not say what such rows meant."""
+    told = Columns.of(birds).told(birds)
+    del told["empty"]
+    table = Columns.of(birds).read(birds)
+    fitted = LWClassifier(model="linear", epochs=1).fit(frame_of(table), table.candidates)
+    fitted.save(model := tmp_path / "old.model", metadata=told)
+    assert run("disambiguate", model, birds, "--out", tmp_path / "d.csv") == 0
+    text = birds.read_text("utf-8").replace(",x|y\n", ",\n", 1)
+    birds.write_text(text, "utf-8")
+    assert run("disambiguate", model, birds, "--out", tmp_path / "d.csv") == 2

@@ -326,3 +326,12 @@ def test_a_spreadsheet_has_a_remedy(tmp_path: Path) -> None:
     (tmp_path / "own.xlsx").write_bytes(b"PK")
     with pytest.raises(InputError, match=r"unknown ending.*Save a spreadsheet as CSV"):
         read_table(tmp_path / "own.xlsx")
+
+
+def test_a_name_of_two_lines_leaves_the_columns_after_it_as_they_are(tmp_path: Path) -> None:
+    """Labels behind it were read as numbers: 01 and 1 became one class."""
+    path = write(tmp_path, '"wing\n(mm)",labels\n1.5,01\n2.5,1\n3.5,NA\n')
+    table = read_table(path, candidates="labels")
+    assert table.feature_names == ("wing\n(mm)",)
+    assert table.candidates is not None
+    assert table.candidates.to_lists() == [["01"], ["1"], ["NA"]]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,7 +22,15 @@ from amongst.cli.narrowing import (
     split,
 )
 from amongst.cli.saying import screen
-from amongst.cli.tables import Candidates, Device, Features, Ignore, Separator
+from amongst.cli.tables import (
+    Candidates,
+    Device,
+    Empty,
+    EmptyRows,
+    Features,
+    Ignore,
+    Separator,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -187,6 +195,7 @@ def compare(
     features: Features = None,
     ignore: Ignore = None,
     separator: Separator = "|",
+    empty: Empty = EmptyRows.error,
     folds: Annotated[int | None, typer.Option(help="Of the cross-validation.")] = None,
     seeds: Seeds = None,
     epochs: Epochs = 100,
@@ -210,9 +219,10 @@ def compare(
     from amongst.bench.execute import Options
     from amongst.bench.plans import Request
 
-    name, files = _own(data, candidates, truth, features, ignore, separator)
     columns = {"candidates": candidates, "truth": truth, "features": features, "ignore": ignore}
     columns |= {"separator": separator} if separator != "|" else {}
+    columns |= {"empty": empty.value} if empty != EmptyRows.error else {}
+    name, files = _own(data, columns)
     metric = "" if files is None or truth else "covering_test_last10"
     request = Request(
         "compare",
@@ -287,14 +297,7 @@ def _train(request: Request, options: Options, store: Path, console: Console) ->
         console.print(to_rich(collect(kept.records(curves=False), plan)))
 
 
-def _own(
-    data: str,
-    candidates: Many,
-    truth: str | None,
-    features: Many,
-    ignore: Many,
-    separator: str,
-) -> tuple[str, Files | None]:
+def _own(data: str, columns: Mapping[str, Any]) -> tuple[str, Files | None]:
     """A name for the data, and the file behind it; None for one of the catalogue."""
     from amongst.bench.sources import OwnFile
     from amongst.checks import near_matches
@@ -309,8 +312,8 @@ def _own(
         near = near_matches(known, names())
         hint = f" Did you mean {' or '.join(near)}?" if near else ""
         raise DataNotFoundError(f"{data} is neither a file nor a name in the catalogue.{hint}")
-    columns = Columns.of(path, candidates, separator, truth=truth, features=features, ignore=ignore)
-    return path.stem, {path.stem: OwnFile(str(path), tuple(columns.options.items()))}
+    read = Columns.of(path, **columns)
+    return path.stem, {path.stem: OwnFile(str(path), tuple(read.options.items()))}
 
 
 def _words(data: str, columns: Mapping[str, str | Many]) -> tuple[str, ...]:

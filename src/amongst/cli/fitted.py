@@ -38,12 +38,13 @@ def read_for(
     candidates: str | list[str] | None,
     features: list[str] | None,
     index: str | None,
+    empty: Any = None,
 ) -> Table:
     """A file with the features that the estimator was fitted on.
 
     Parameters
     ----------
-    candidates, features, index : as a person named them now; None for what was named when fitting.
+    candidates, features, index, empty : as a person named them now; None for what was named when fitting.
     """
     from amongst.datasets import read_table
     from amongst.datasets.guess import ARRAYS
@@ -57,6 +58,7 @@ def read_for(
             candidates=candidates,
             index=index or _known_index(fitted, file),
             separator=fitted.get("separator", "|"),
+            empty=empty or fitted.get("empty", "error"),
             kind=_kind(estimator, candidates) if columns else fitted.get("kind", "auto"),
             classes=estimator.classes_.tolist() if candidates and columns else None,
             **pick(estimator, file, features),

@@ -35,6 +35,7 @@ class Columns:
     ignore: Names = None
     index: str | None = None
     separator: str = "|"
+    empty: str = "error"
 
     @classmethod
     def of(cls, file: Path, candidates: Names = None, separator: str = "|", **others: Any) -> Self:

@@ -17,6 +17,8 @@ from amongst.cli.tables import (
     BatchSize,
     Candidates,
     Device,
+    Empty,
+    EmptyRows,
     Epochs,
     Features,
     File,
@@ -57,6 +59,7 @@ def search(
     ignore: Ignore = None,
     index: Index = None,
     separator: Separator = "|",
+    empty: Empty = EmptyRows.error,
     trials: Annotated[
         int | None,
         typer.Option(help="Search with TPE, so many trials (50 with --study); else the grid."),
@@ -88,7 +91,7 @@ def search(
     """Find hyper-parameters by candidate labels alone, and fit the best on all rows."""
     _check(file, out, table, validation, device)
     file = as_file(file)
-    others = {"features": features, "ignore": ignore, "index": index}
+    others = {"features": features, "ignore": ignore, "index": index, "empty": empty.value}
     columns = Columns.of(file, candidates, separator, **others)
     read = columns.read(file)
     params: dict[str, Any] = {"model": model, "epochs": epochs}

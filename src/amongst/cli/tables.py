@@ -33,6 +33,13 @@ __all__ = ["describe", "disambiguate", "fit", "predict"]
 console = Console()
 
 
+class EmptyRows(StrEnum):
+    """What a row without labels means."""
+
+    error = "error"
+    full = "full"
+
+
 class MethodName(StrEnum):
     """Neural methods by their names."""
 
@@ -65,6 +72,9 @@ Features = Annotated[
 Ignore = Annotated[list[str] | None, typer.Option(help="Columns that are no features.")]
 Index = Annotated[str | None, typer.Option(help="Column that names the rows.")]
 Separator = Annotated[str, typer.Option(help="Between the labels of a cell.")]
+Empty = Annotated[
+    EmptyRows, typer.Option(help="Rows without a label: an error, or full: any may be right.")
+]
 MethodOption = Annotated[MethodName, typer.Option(help="What to train with.")]
 Psi = Annotated[
     str | None,
@@ -86,10 +96,12 @@ def describe(
     features: Features = None,
     ignore: Ignore = None,
     separator: Separator = "|",
+    empty: Empty = EmptyRows.error,
 ) -> None:
     """Show what the candidate sets of a file look like."""
     file = as_file(file)
-    columns = Columns.of(file, candidates, separator, truth=truth, features=features, ignore=ignore)
+    others = {"truth": truth, "features": features, "ignore": ignore, "empty": empty.value}
+    columns = Columns.of(file, candidates, separator, **others)
     table = columns.read(file)
     sets = sets_of(table, file)
     facts = sets.describe()
@@ -111,6 +123,7 @@ def fit(
     ignore: Ignore = None,
     index: Index = None,
     separator: Separator = "|",
+    empty: Empty = EmptyRows.error,
     method: MethodOption = MethodName.lw,
     psi: Psi = None,
     beta: Annotated[
@@ -139,7 +152,7 @@ def fit(
     own = own_params(method, psi=psi, beta=None if beta is None else _leverage(beta))
     file = as_file(file)
     others = {"truth": truth, "features": features, "ignore": ignore, "index": index}
-    columns = Columns.of(file, candidates, separator, **others)
+    columns = Columns.of(file, candidates, separator, empty=empty.value, **others)
     table = columns.read(file)
     sets = sets_of(table, file)
     params: dict[str, Any] = own | {
@@ -188,11 +201,14 @@ def disambiguate(
     candidates: Candidates = None,
     features: Features = None,
     index: Index = None,
+    empty: Annotated[
+        EmptyRows | None, typer.Option(help="Rows without a label; as when fitting unless told.")
+    ] = None,
 ) -> None:
     """Find the most likely candidate of every row: label, confidence, runner-up."""
     estimator, file = _opened(model, file, out)
     columns = one_or_many(apart(file, candidates) or estimator.metadata_.get("candidates"))
-    table = read_for(estimator, file, columns, features, index)
+    table = read_for(estimator, file, columns, features, index, empty)
     answer = estimator.disambiguate(features_for(estimator, table), sets_of(table, file))
     _write(answer, table, out)
 

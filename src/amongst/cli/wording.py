@@ -40,7 +40,7 @@ PHRASES: Phrases = (
         r"; say which with features=\[…\]",
         ": all are named in --candidates, --truth, --index or --ignore",
     ),
-    (r', or pass empty="full"', ", or write every possible label into it"),
+    (r', or pass empty="full"', ", or pass --empty full if any label may be right"),
     (r', or pass outside="keep" if the sets are noisy', ", or leave --truth out"),
     (r", or leave truth out", ", or leave --truth out"),
     (r"Pass as_candidates\(.*?\) if there are more", "Check the column and --separator"),

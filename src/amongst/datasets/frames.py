@@ -6,6 +6,7 @@ import csv
 import gzip
 import warnings
 from collections.abc import Collection
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
@@ -107,11 +108,12 @@ def read_parquet_frame(path: Path) -> pd.DataFrame:
 
 
 def _header(path: Path) -> tuple[list[str], str]:
-    """Column names and delimiter, from the first line."""
+    """Column names and delimiter, from the first line; a name in quotes may be of several lines."""
     with _open_text(path) as lines:
         first = lines.readline()
-    delimiter = max(",;\t", key=first.count) if path.suffix != ".tsv" else "\t"
-    names = next(csv.reader([first], delimiter=delimiter, skipinitialspace=True), [])
+        delimiter = max(",;\t", key=first.count) if path.suffix != ".tsv" else "\t"
+        rest = csv.reader(chain([first], lines), delimiter=delimiter, skipinitialspace=True)
+        names = next(rest, [])
     _check_names(path, names)
     return names, delimiter
 
