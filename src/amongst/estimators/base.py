@@ -148,7 +148,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         -------
         DataFrame with a row for each row of X, and its index: ``label``, the likeliest candidate;
         ``confidence``, its probability amongst the candidates; ``runner_up`` and
-        ``runner_up_confidence``, the second likeliest (None and 0 for a single candidate).
+        ``runner_up_confidence``, the second likeliest (missing and 0 for a single candidate).
         """
         check_order(X, y)
         logs = self._log_weights(X)
