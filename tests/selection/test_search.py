@@ -26,6 +26,7 @@ from amongst.estimators import ESTIMATORS
 from amongst.selection import (
     LWClassifierCV,
     PartialLabelSearchCV,
+    evaluate,
     grid_search,
     oracle_search,
     paper_grid,
@@ -137,6 +138,17 @@ def test_a_network_of_ones_own_and_a_classical_estimator() -> None:
     assert found.model.score(X, TRUTH) > 0.85
     with pytest.raises(InputError, match="engine='population' trains linear models"):
         grid_search(neighbours, X, SETS, {"n_neighbors": [3]}, engine="population")
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("name", ["IPALClassifier", "PALOCClassifier", "PLKNNClassifier"])
+def test_a_classical_estimator_is_judged_by_what_it_predicts(name: str, k: int) -> None:
+    """With two classes decision_function has one column, for the second of them."""
+    rows, truth = X[: 50 * k], TRUTH[: 50 * k]  # iris has 50 of each, in order
+    estimator = ESTIMATORS[name]().fit(rows, uniform(truth, 0.3, seed=0))
+    predicted = evaluate._scores(estimator, rows).argmax(1).numpy()
+    assert (predicted == estimator.predict(rows)).all()
+    assert (predicted == truth).mean() > 0.9
 
 
 def test_diverged_points_are_marked_and_never_chosen() -> None:
