@@ -15,7 +15,7 @@ from scipy.stats import rankdata
 from amongst.bench import Record, Trial
 from amongst.bench.layout import Place, lay_out, place_of
 from amongst.bench.notes import notes
-from amongst.bench.paper import published_cells
+from amongst.bench.paper import Published, published_cells
 from amongst.bench.plans import Plan, Request, make_plan
 from amongst.bench.tables import Entry, Significance, Table, collect
 from amongst.errors import InputError
@@ -264,6 +264,22 @@ def test_agreement_is_two_standard_errors() -> None:
     assert agrees(1.98 * error)
     assert agrees(-1.98 * error)
     assert not agrees(2.02 * error)
+
+
+@pytest.mark.parametrize(("fold", "repeats"), [(None, 5), (0, 10)])
+def test_the_papers_error_is_over_five_seeds_or_ten_folds(fold: int | None, repeats: int) -> None:
+    """One value of ours has no spread, so that 2 s′/√n′ alone is the margin."""
+    limit = 2 * 3.0 / np.sqrt(repeats)
+
+    def agrees(difference: float) -> bool:
+        printed, mean = Published(90.0, 3.0), 90.0 + difference
+        place = Place("lost", "real", "lw", "linear")
+        return Entry(place, "LW", (mean,), ((0, fold),), mean, published=printed).agrees
+
+    assert agrees(0.99 * limit)
+    assert agrees(-0.99 * limit)
+    assert not agrees(1.01 * limit)
+    assert not agrees(-1.01 * limit)
 
 
 def test_ranking_is_friedmans(synthetic: Callable[..., list[Record]]) -> None:
