@@ -245,6 +245,10 @@ def test_the_oracle_is_marked() -> None:
     assert entry_of(table, "rc").oracle
     assert table.oracle
     assert any(note.startswith("†") for note in notes(table))
+    others = {place: replace(entry, oracle=False) for place, entry in table.entries.items()}
+    assert not replace(table, entries=others).oracle
+    one_more = Place("digits", "q=0.1", "cc", "mlp")
+    assert replace(table, entries=others | {one_more: Entry(one_more, "CC", oracle=True)}).oracle
 
 
 def test_agreement_is_two_standard_errors() -> None:
