@@ -424,6 +424,13 @@ def test_margins_are_of_the_best_and_only_where_all_methods_are_there() -> None:
     assert len(found) == 12
 
 
+def test_a_contest_names_its_base_model_where_there_are_two() -> None:
+    """Table 2 has a linear model and an MLP on each of five data sets."""
+    named = [contest.where for contest in contests(make_sheet("table2", []), {})]
+    assert len(set(named)) == len(named) == 10
+    assert sum(name.startswith("Lost, ") for name in named) == 2
+
+
 def test_public_style_is_multiplied_out() -> None:
     style = PublicStyle.read(ROOT / "results")
     assert style is not None
