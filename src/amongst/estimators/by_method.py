@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import fields
 from typing import Any
 
 from amongst.candidates import CandidateSets
@@ -23,7 +24,15 @@ __all__ = [
 ]
 
 
-class RCClassifier(NeuralClassifier):
+class _Plain(NeuralClassifier):
+    """The method takes the parameters of the same names, as they are."""
+
+    def _method(self, sets: CandidateSets) -> Method:
+        own = {field.name: getattr(self, field.name) for field in fields(self.method)}
+        return self.method(**own)
+
+
+class RCClassifier(_Plain):
     """RC, the risk-consistent method (Feng et al. 2020). Parameters: see `NeuralClassifier`.
 
     Examples
@@ -35,7 +44,7 @@ class RCClassifier(NeuralClassifier):
     method = RC
 
 
-class CCClassifier(NeuralClassifier):
+class CCClassifier(_Plain):
     """CC, the classifier-consistent method (Feng et al. 2020). Parameters: see `NeuralClassifier`.
 
     Examples
@@ -47,7 +56,7 @@ class CCClassifier(NeuralClassifier):
     method = CC
 
 
-class PRODENClassifier(NeuralClassifier):
+class PRODENClassifier(_Plain):
     """PRODEN, progressive identification (Lv et al. 2020). Parameters: see `NeuralClassifier`.
 
     Examples
@@ -142,7 +151,7 @@ class LWClassifier(NeuralClassifier):
         return 1.0 if ours and is_shift_invariant(self.psi) else 0.0
 
 
-class AverageClassifier(NeuralClassifier):
+class AverageClassifier(_Plain):
     """The mean of ψ over the candidates (Jin & Ghahramani 2002): the simplest baseline.
 
     Parameters
@@ -182,7 +191,7 @@ class AverageClassifier(NeuralClassifier):
         self.psi = psi
 
 
-class CLPLClassifier(NeuralClassifier):
+class CLPLClassifier(_Plain):
     """CLPL (Cour et al. 2011): candidates against non-candidates.
 
     Parameters

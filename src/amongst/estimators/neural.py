@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import os
-from dataclasses import fields
+from abc import abstractmethod
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -135,10 +135,9 @@ class NeuralClassifier(PartialLabelClassifier):
         proba: Floats = weights / weights.sum(axis=1, keepdims=True)
         return proba
 
+    @abstractmethod
     def _method(self, sets: CandidateSets) -> Method:
         """The method with this estimator's hyper-parameters, for these candidate sets."""
-        own = {field.name: getattr(self, field.name) for field in fields(self.method)}
-        return self.method(**own)
 
     def _fit(self, X: npt.NDArray[Any], sets: CandidateSets) -> None:
         settings, method = self._settings(len(sets)), self._method(sets)
