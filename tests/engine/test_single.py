@@ -32,6 +32,7 @@ from amongst.engine import (
     training_data,
 )
 from amongst.engine.checkpoint import Keeper, load_checkpoint, save_checkpoint
+from amongst.engine.single import _is_finite
 from amongst.errors import DivergenceError, FileFormatError, InputError
 from amongst.methods import CC, LW, PRODEN, RC, Average, Method
 from amongst.metrics import accuracy
@@ -222,6 +223,35 @@ def test_a_last_step_that_explodes_is_told() -> None:
     settings = replace(SETTINGS, epochs=1, batch_size=100, lr=1e308, weight_decay=1e3)
     with pytest.raises(DivergenceError, match=r"last step of epoch 1 .*learning rate 1e\+308"):
         train(network(name="linear"), problem(), LW("logistic"), settings)
+
+
+def test_one_parameter_that_is_no_number_is_enough() -> None:
+    model = network()
+    frozen, *_, last = model.parameters()
+    with torch.no_grad():
+        last[-1] = torch.nan
+    assert not _is_finite(model)
+    last.data.zero_()
+    frozen.data.fill_(torch.inf)
+    assert not _is_finite(model)
+    assert _is_finite(model.requires_grad_(False))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        torch.OutOfMemoryError("CUDA out of memory"),
+        RuntimeError("you tried: can't allocate memory"),
+    ],
+)
+def test_memory_that_has_run_out_is_no_fault_of_the_model(error: Exception) -> None:
+    class Hungry(nn.Linear):
+        def forward(self, x: Tensor) -> Tensor:
+            raise error
+
+    with pytest.raises(RuntimeError) as caught:
+        train(Hungry(3, 3), problem(), CC(), SETTINGS)
+    assert caught.value is error
 
 
 def test_uint8_stays_uint8_and_is_scaled_by_batch() -> None:
