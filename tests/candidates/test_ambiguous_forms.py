@@ -11,7 +11,7 @@ import pytest
 
 from amongst import as_candidates
 from amongst.candidates import uniform
-from amongst.errors import AmongstWarning
+from amongst.errors import AmongstWarning, InputError
 
 MASK = pd.DataFrame({"b": [1, 0], "a": [0, 1], "c": [1, 1]})
 
@@ -123,6 +123,18 @@ def test_other_ways_to_write_several_labels_are_said(separator: str) -> None:
     with pytest.warns(AmongstWarning, match="no cell contains the separator"):
         as_candidates(cells)
     assert as_candidates(cells, separator=separator).to_lists()[0] == ["cat", "dog"]
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, np.asarray])
+def test_annotators_who_all_say_no_are_suspected_to_be_no_mask(make: Any) -> None:
+    votes = [[0, 1, 1], [0, 0, 0], [1, 1, 1]]
+    with pytest.raises(InputError, match=r"y\[1\] is an empty .*answered 0 or 1, pass kind="):
+        as_candidates(make(votes))
+    assert as_candidates(make(votes), kind="annotators").to_lists() == [[0, 1], [0], [1]]
+    for other in ({"kind": "mask"}, {"kind": "auto", "y": make([[0, 2], [None, None]])}):
+        with pytest.raises(InputError, match="is an empty") as found:
+            as_candidates(**({"y": make(votes)} | other))
+        assert "annotators" not in str(found.value)
 
 
 def test_classes_that_were_named_are_not_suspected_later() -> None:

@@ -126,3 +126,37 @@ def test_a_model_of_an_earlier_release_refuses_empty_rows(birds: Path, tmp_path:
     text = birds.read_text("utf-8").replace(",x|y\n", ",\n", 1)
     birds.write_text(text, "utf-8")
     assert run("disambiguate", model, birds, "--out", tmp_path / "d.csv") == 2
+
+
+def test_answers_of_yes_and_no_are_read_as_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Three columns of 0 and 1 look like classes; a row of three zeros says that they are not."""
+    frame = pd.DataFrame({"a": [i / 4 for i in range(40)], "anna": [0] * 20 + [1] * 20})
+    frame = frame.assign(ben=[0, 1] * 20, cleo=[0, 0, 0, 1] * 10)
+    frame.to_csv(file := tmp_path / "own.csv", index=False)
+    who, store, model = ["-c", "anna,ben,cleo"], tmp_path / "s.sqlite", tmp_path / "own.model"
+    assert run("describe", file, *who) == 2
+    assert "who answered 0 or 1, pass --kind annotators." in capsys.readouterr().err
+    who += ["--kind", "annotators"]
+    assert run("describe", file, *who) == 0
+    assert "2: 0, 1" in capsys.readouterr().out
+    quick = ["--model", "linear", "--epochs", "1", "--quiet"]
+    assert run("search", file, *who, *quick, "--trials", "2") == 0
+    assert run("fit", file, *who, *quick, "--out", model) == 0
+    frame[frame["anna"] == 0].to_csv(file, index=False)
+    assert run("disambiguate", model, file, "--out", tmp_path / "d.csv") == 0
+    assert set(pd.read_csv(tmp_path / "d.csv")["label"]) <= {0, 1}
+    few = ["--methods", "rc", "--models", "linear", "--folds", "2", "--epochs", "1"]
+    assert run("compare", file, *who, *few, "--workers", "1", "--store", store) == 0
+    assert read_requests(store)[0]["own"][-2:] == ["--kind", "annotators"]
+
+
+def test_a_label_with_the_separator_is_one_label_where_told(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"a": [1.5, 2.5, 3.5], "labels": ["x|y", "y", "[z"]})
+    frame.to_csv(file := tmp_path / "own.csv", index=False)
+    model, out = tmp_path / "own.model", tmp_path / "d.csv"
+    quick = ["--model", "linear", "--epochs", "1", "--quiet", "--kind", "labels"]
+    assert run("fit", file, *quick, "--out", model) == 0
+    assert run("disambiguate", model, file, "--out", out) == 0
+    assert pd.read_csv(out)["label"].tolist() == ["x|y", "y", "[z"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -335,3 +336,10 @@ def test_a_name_of_two_lines_leaves_the_columns_after_it_as_they_are(tmp_path: P
     assert table.feature_names == ("wing\n(mm)",)
     assert table.candidates is not None
     assert table.candidates.to_lists() == [["01"], ["1"], ["NA"]]
+
+
+def test_decimals_of_a_data_base_are_numbers(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"price": [Decimal("1.25"), Decimal("2.50")], "labels": ["a|b", "a"]})
+    frame.to_parquet(tmp_path / "own.parquet")
+    table = read_table(tmp_path / "own.parquet", candidates="labels")
+    assert table.features.tolist() == [[1.25], [2.5]]

@@ -31,6 +31,7 @@ __all__ = [
     "read_cell",
     "reads_back",
     "suspect_holes",
+    "suspect_mask",
     "suspect_separator",
     "suspect_twins",
     "whole",
@@ -223,6 +224,22 @@ def suspect_holes(table: npt.NDArray[Any], cells: list[list[Any]]) -> None:
             "in the empty cells.",
             AmongstWarning,
             stacklevel=5,
+        )
+
+
+def suspect_mask(rows: list[list[Any]]) -> None:
+    """A warning where sets of labels look like the rows of a 0/1 matrix, as a list."""
+    width = len(rows[0]) if rows else 0
+    if width < 2 or any(len(row) != width for row in rows):
+        return
+    labels = set(chain.from_iterable(rows))
+    if labels <= {0, 1} and any(len(set(row)) < width for row in rows):
+        warnings.warn(
+            f"every y[i] is a list of {width} zeros and ones, and is read as the set of the labels "
+            "0 and 1. If y is a 0/1 matrix, pass np.asarray(y); if these are labels of "
+            f'{width} annotators, pass kind="annotators".',
+            AmongstWarning,
+            stacklevel=4,
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from itertools import chain
 from typing import Any, Literal, get_args
@@ -20,6 +19,7 @@ from amongst.candidates.cells import (
     is_collection,
     read_cell,
     suspect_holes,
+    suspect_mask,
     suspect_separator,
     suspect_twins,
     whole,
@@ -35,12 +35,13 @@ from amongst.candidates.labels import (
     whole_floats,
 )
 from amongst.checks import check_choice
-from amongst.errors import AmongstWarning, InputError
+from amongst.errors import InputError
 
 __all__ = ["Kind", "as_candidates", "from_cells", "is_binary"]
 
 Kind = Literal["auto", "mask", "sets", "labels", "strings", "annotators"]
 Empty = Literal["error", "full"]
+PERHAPS = ' If the columns are annotators, who answered 0 or 1, pass kind="annotators".'
 
 
 def as_candidates(
@@ -102,7 +103,7 @@ def as_candidates(
         sets = _from_other(unmasked(y), known, kind, separator)
     if known is None:
         suspect_twins(sets.classes)
-    return _handle_empty(sets, empty)
+    return _handle_empty(sets, empty, y if kind == "auto" and _is_table(y) else None)
 
 
 def from_cells(
@@ -136,7 +137,7 @@ def _from_other(y: Any, known: npt.NDArray[Any] | None, kind: str, separator: st
         return _from_votes(y, known, separator, kind == "auto")
     rows = [read_cell(row, separator, f"y[{index}]") for index, row in enumerate(y)]
     if kind == "auto":
-        _suspect_mask(rows)
+        suspect_mask(rows)
     return _from_rows(rows, known)
 
 
@@ -149,7 +150,7 @@ def _array(y: Any) -> npt.NDArray[Any]:
 
 def _one_column(y: Any, kind: str) -> Any:
     """A frame or array of one column as that column; several cannot be of such a kind."""
-    if not isinstance(y, pd.DataFrame | np.ndarray) or y.ndim != 2:
+    if not _is_table(y):
         return y
     if y.shape[1] == 1:
         return y.iloc[:, 0] if isinstance(y, pd.DataFrame) else y[:, 0]
@@ -191,27 +192,13 @@ def _from_votes(
     return _union(cells, [list(map(whole, found)) for found in labels], known)
 
 
-def _suspect_mask(rows: list[list[Any]]) -> None:
-    """A warning where sets of labels look like the rows of a 0/1 matrix, as a list."""
-    width = len(rows[0]) if rows else 0
-    if width < 2 or any(len(row) != width for row in rows):
-        return
-    labels = set(chain.from_iterable(rows))
-    if labels <= {0, 1} and any(len(set(row)) < width for row in rows):
-        warnings.warn(
-            f"every y[i] is a list of {width} zeros and ones, and is read as the set of the labels "
-            "0 and 1. If y is a 0/1 matrix, pass np.asarray(y); if these are labels of "
-            f'{width} annotators, pass kind="annotators".',
-            AmongstWarning,
-            stacklevel=4,
-        )
+def _is_table(y: Any) -> bool:
+    return isinstance(y, pd.DataFrame | np.ndarray) and y.ndim == 2
 
 
 def _guess(y: Any) -> str:
     """Which kind of thing `y` is."""
-    if isinstance(y, pd.DataFrame):
-        return "mask" if is_binary(y) else "annotators"
-    if isinstance(y, np.ndarray) and y.ndim == 2:
+    if _is_table(y):
         return "mask" if is_binary(y) else "annotators"
     if isinstance(y, np.ndarray) and y.ndim != 1:
         raise InputError(f"y has {y.ndim} dimensions; give one label, or one set, for each row.")
@@ -366,7 +353,7 @@ def _object_table(y: Any) -> npt.NDArray[Any]:
     return table
 
 
-def _handle_empty(sets: CandidateSets, empty: Empty) -> CandidateSets:
+def _handle_empty(sets: CandidateSets, empty: Empty, table: Any = None) -> CandidateSets:
     rows = np.flatnonzero(sets.sizes == 0)
     if not len(rows):
         return sets
@@ -375,9 +362,10 @@ def _handle_empty(sets: CandidateSets, empty: Empty) -> CandidateSets:
         mask[rows] = True
         return CandidateSets(mask, sets.classes)
     more = f" ({len(rows)} rows are empty)" if len(rows) > 1 else ""
+    perhaps = PERHAPS if table is not None and is_binary(table) else ""
     raise InputError(
         f"y[{rows[0]}] is an empty candidate set; every row needs at least one label{more}. "
-        'Drop the row, or pass empty="full".'
+        f'Drop the row, or pass empty="full".{perhaps}'
     )
 
 

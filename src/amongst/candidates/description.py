@@ -20,6 +20,7 @@ class Description:
     Attributes
     ----------
     n, n_classes : rows and classes.
+    classes : the class labels.
     mean_size : mean of |s_i|.
     size_histogram : (K+1,) how many rows have 0, 1, …, K candidates.
     singleton_share, full_share : shares of rows with one candidate, and with all K.
@@ -51,6 +52,7 @@ class Description:
     estimated_q: float
     never_alone: list[Any]
     absent: list[Any]
+    classes: list[Any]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON."""
@@ -66,14 +68,14 @@ class Description:
         """(what, value) pairs, for a table."""
         return [
             ("rows", f"{self.n:,}"),
-            ("classes", str(self.n_classes)),
+            ("classes", f"{self.n_classes}: {_shown(self.classes)}"),
             ("mean candidates per row", f"{self.mean_size:.2f}"),
             ("rows with one candidate", f"{self.singleton_share:.1%}"),
             ("rows with all candidates", f"{self.full_share:.1%}"),
             ("estimated q", f"{self.estimated_q:.3f}"),
             ("ambiguity degree", f"{self.ambiguity_degree:.3f}"),
-            ("classes never alone", _shown(self.never_alone)),
-            ("classes that never occur", _shown(self.absent)),
+            ("classes never alone", _counted(self.never_alone)),
+            ("classes that never occur", _counted(self.absent)),
         ]
 
 
@@ -85,7 +87,7 @@ def describe(sets: CandidateSets) -> Description:
     >>> from amongst import as_candidates
     >>> print(describe(as_candidates(["a|b", "a", "a|b|c", "a|c"])))
     rows                        4
-    classes                     3
+    classes                     3: a, b, c
     mean candidates per row     2.00
     rows with one candidate     25.0%
     rows with all candidates    25.0%
@@ -110,6 +112,7 @@ def describe(sets: CandidateSets) -> Description:
         estimated_q=estimated_q(sets),
         never_alone=sets.classes[(alone == 0) & (total > 0)].tolist(),
         absent=sets.classes[total == 0].tolist(),
+        classes=sets.classes.tolist(),
     )
 
 
@@ -146,9 +149,11 @@ def _ambiguity(counts: npt.NDArray[np.int64]) -> float:
     return float(shares.max(initial=0.0))
 
 
+def _counted(labels: list[Any], most: int = 8) -> str:
+    return _shown(labels, most) + (f" ({len(labels)})" if len(labels) > most else "")
+
+
 def _shown(labels: list[Any], most: int = 8) -> str:
     if not labels:
         return "none"
-    return ", ".join(map(str, labels[:most])) + (
-        f", … ({len(labels)})" if len(labels) > most else ""
-    )
+    return ", ".join(map(str, labels[:most])) + (", …" if len(labels) > most else "")

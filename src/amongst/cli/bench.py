@@ -29,6 +29,8 @@ from amongst.cli.tables import (
     EmptyRows,
     Features,
     Ignore,
+    KindName,
+    KindOption,
     Separator,
 )
 
@@ -196,6 +198,7 @@ def compare(
     ignore: Ignore = None,
     separator: Separator = "|",
     empty: Empty = EmptyRows.error,
+    kind: KindOption = KindName.auto,
     folds: Annotated[int | None, typer.Option(help="Of the cross-validation.")] = None,
     seeds: Seeds = None,
     epochs: Epochs = 100,
@@ -222,6 +225,7 @@ def compare(
     columns = {"candidates": candidates, "truth": truth, "features": features, "ignore": ignore}
     columns |= {"separator": separator} if separator != "|" else {}
     columns |= {"empty": empty.value} if empty != EmptyRows.error else {}
+    columns |= {"kind": kind.value} if kind != KindName.auto else {}
     name, files = _own(data, columns)
     metric = "" if files is None or truth else "covering_test_last10"
     request = Request(

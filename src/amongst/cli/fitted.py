@@ -59,7 +59,7 @@ def read_for(
             index=index or _known_index(fitted, file),
             separator=fitted.get("separator", "|"),
             empty=empty or fitted.get("empty", "error"),
-            kind=_kind(estimator, candidates) if columns else fitted.get("kind", "auto"),
+            kind=_kind(estimator, candidates) if columns else _told_kind(fitted),
             classes=estimator.classes_.tolist() if candidates and columns else None,
             **pick(estimator, file, features),
         )
@@ -81,9 +81,14 @@ def _names(estimator: PartialLabelClassifier) -> list[str] | None:
 def _kind(estimator: PartialLabelClassifier, candidates: str | list[str] | None) -> Any:
     """Several columns are classes where these have their names, else annotators: a file with few
     rows may hold the answers 0 and 1 only."""
-    if not isinstance(candidates, list):
-        return "auto"
+    told = _told_kind(estimator.metadata_)
+    if told != "auto" or not isinstance(candidates, list):
+        return told
     return "mask" if set(candidates) <= set(map(str, estimator.classes_)) else "annotators"
+
+
+def _told_kind(fitted: dict[str, Any]) -> Any:
+    return fitted.get("kind", "auto")
 
 
 def _known_index(fitted: dict[str, Any], file: Path) -> str | None:

@@ -36,6 +36,7 @@ class Columns:
     index: str | None = None
     separator: str = "|"
     empty: str = "error"
+    kind: str = "auto"
 
     @classmethod
     def of(cls, file: Path, candidates: Names = None, separator: str = "|", **others: Any) -> Self:
@@ -68,8 +69,9 @@ class Columns:
         """How the file was read, for files that are read with the model."""
         from amongst.datasets.guess import array_kind
 
-        kind = array_kind(file, self.candidates[0]) if self.candidates else "auto"
-        return asdict(self) | {"kind": kind}
+        if self.kind != "auto" or not self.candidates:
+            return asdict(self)
+        return asdict(self) | {"kind": array_kind(file, self.candidates[0])}
 
 
 def one_or_many(columns: Names) -> str | Names:

@@ -24,6 +24,8 @@ from amongst.cli.tables import (
     File,
     Ignore,
     Index,
+    KindName,
+    KindOption,
     MethodName,
     MethodOption,
     Network,
@@ -60,6 +62,7 @@ def search(
     index: Index = None,
     separator: Separator = "|",
     empty: Empty = EmptyRows.error,
+    kind: KindOption = KindName.auto,
     trials: Annotated[
         int | None,
         typer.Option(help="Search with TPE, so many trials (50 with --study); else the grid."),
@@ -91,7 +94,8 @@ def search(
     """Find hyper-parameters by candidate labels alone, and fit the best on all rows."""
     _check(file, out, table, validation, device)
     file = as_file(file)
-    others = {"features": features, "ignore": ignore, "index": index, "empty": empty.value}
+    others = {"features": features, "ignore": ignore, "index": index}
+    others |= {"empty": empty.value, "kind": kind.value}
     columns = Columns.of(file, candidates, separator, **others)
     read = columns.read(file)
     params: dict[str, Any] = {"model": model, "epochs": epochs}

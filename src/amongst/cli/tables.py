@@ -40,6 +40,16 @@ class EmptyRows(StrEnum):
     full = "full"
 
 
+class KindName(StrEnum):
+    """What the columns of candidates hold."""
+
+    auto = "auto"
+    annotators = "annotators"
+    mask = "mask"
+    strings = "strings"
+    labels = "labels"
+
+
 class MethodName(StrEnum):
     """Neural methods by their names."""
 
@@ -75,6 +85,14 @@ Separator = Annotated[str, typer.Option(help="Between the labels of a cell.")]
 Empty = Annotated[
     EmptyRows, typer.Option(help="Rows without a label: an error, or full: any may be right.")
 ]
+KindOption = Annotated[
+    KindName,
+    typer.Option(
+        "--kind",
+        help="What --candidates hold: answers of annotators, 0/1 for each class (mask), 'cat|dog' "
+        "(strings), or one label a cell; auto looks.",
+    ),
+]
 MethodOption = Annotated[MethodName, typer.Option(help="What to train with.")]
 Psi = Annotated[
     str | None,
@@ -97,10 +115,12 @@ def describe(
     ignore: Ignore = None,
     separator: Separator = "|",
     empty: Empty = EmptyRows.error,
+    kind: KindOption = KindName.auto,
 ) -> None:
     """Show what the candidate sets of a file look like."""
     file = as_file(file)
-    others = {"truth": truth, "features": features, "ignore": ignore, "empty": empty.value}
+    cells = {"empty": empty.value, "kind": kind.value}
+    others = {"truth": truth, "features": features, "ignore": ignore} | cells
     columns = Columns.of(file, candidates, separator, **others)
     table = columns.read(file)
     sets = sets_of(table, file)
@@ -124,6 +144,7 @@ def fit(
     index: Index = None,
     separator: Separator = "|",
     empty: Empty = EmptyRows.error,
+    kind: KindOption = KindName.auto,
     method: MethodOption = MethodName.lw,
     psi: Psi = None,
     beta: Annotated[
@@ -152,7 +173,8 @@ def fit(
     own = own_params(method, psi=psi, beta=None if beta is None else _leverage(beta))
     file = as_file(file)
     others = {"truth": truth, "features": features, "ignore": ignore, "index": index}
-    columns = Columns.of(file, candidates, separator, empty=empty.value, **others)
+    cells = {"empty": empty.value, "kind": kind.value}
+    columns = Columns.of(file, candidates, separator, **(others | cells))
     table = columns.read(file)
     sets = sets_of(table, file)
     params: dict[str, Any] = own | {

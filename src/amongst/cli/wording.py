@@ -9,7 +9,7 @@ __all__ = ["FITTED", "worded"]
 
 OPTIONS = (
     "alpha|batch|batch_size|beta|candidates|checkpoint|condition|conditions|criterion|datasets|device|"
-    "engine|epochs|features|folds|ignore|index|keep|lr|method|methods|metric|model|models|out|precision|protocol|"
+    "engine|epochs|features|folds|ignore|index|keep|kind|lr|method|methods|metric|model|models|out|precision|protocol|"
     "psi|random_state|screen|search|search_seeds|seed|seeds|separator|study|study_name|trials|truth|validation|"
     "weight_decay|workers"
 )
@@ -34,7 +34,6 @@ PHRASES: Phrases = (
     (r"^path='(.*)' (has an unknown ending)", r"\1 \2"),
     (r"^path='(.*)' (must end in .parquet)", r"--export \1 \2"),
     (r"^path='(.*)' (must end in .png)", r"--plot \1 \2"),
-    (r', or pass kind="labels" if it is one label', ""),
     (r"name the column in ignore=\[…\]", "leave the column out with --ignore"),
     (
         r"; say which with features=\[…\]",
@@ -61,6 +60,8 @@ PHRASES: Phrases = (
 """Patterns, and what a person at the command line reads instead."""
 
 FITTED: Phrases = (
+    (r", or pass kind=\"labels\" if it is one label", ""),
+    (r" If the columns are annotators, .*?\.", ""),
     (
         r"Encode them as numbers, name .*",
         "Encode them as in the file that the model was fitted on.",
@@ -91,6 +92,6 @@ def worded(text: str, phrases: Phrases = PHRASES) -> str:
 
 def _option(found: re.Match[str]) -> str:
     name = RENAMED.get(found[1], found[1]).replace("_", "-")
-    bare = found[2].strip("'")
+    bare = found[2].strip("'\"")
     plain = re.fullmatch(r"[\w./:@+-]+", bare) is not None
     return f"--{name} {bare if plain else found[2]}"

@@ -93,14 +93,17 @@ def _is_blank(column: pd.Series) -> bool:
 
 
 def read_parquet_frame(path: Path) -> pd.DataFrame:
-    """A Parquet file; categories become plain values."""
+    """A Parquet file; categories become plain values, and decimals floats."""
     pyarrow = optional_import("pyarrow", extra="data", purpose="reading Parquet files")
     parquet = optional_import("pyarrow.parquet", extra="data", purpose="reading Parquet files")
     try:
-        frame = parquet.read_table(path).to_pandas()
+        table = parquet.read_table(path)
+        frame = table.to_pandas()
     except (pyarrow.ArrowException, OSError) as error:
         reason = " ".join(str(error).split())
         raise FileFormatError(f"{path} cannot be read as Parquet: {reason}") from error
+    exact = [field.name for field in table.schema if pyarrow.types.is_decimal(field.type)]
+    frame = frame.astype({name: float for name in exact if name in frame.columns})
     frame.columns = frame.columns.map(str)
     for name in frame.columns[frame.dtypes == "category"]:
         frame[name] = frame[name].astype(frame[name].cat.categories.dtype)

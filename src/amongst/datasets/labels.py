@@ -73,7 +73,7 @@ def candidate_column(
     where = ", ".join(map(repr, frame.columns[:3])) + (", …" if frame.shape[1] > 3 else "")
     try:
         if kind == "mask" or (kind == "auto" and _looks_like_mask(frame)):
-            return as_candidates(frame, classes, kind="mask", empty=empty)
+            return as_candidates(frame, classes, kind=kind, empty=empty)
         table = frame.to_numpy(dtype=object)
         cells, known = different_cells(table), None if classes is None else list(classes)
         labels = _labels(cells, separator, kind, frame.shape[1] > 1, known)
