@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from amongst.engine import Features, Settings, TrainingData, Watch, split_seed, train
-from amongst.engine.population import Member, train_population
+from amongst.engine.population import Member, PopulationResult, train_population
 from amongst.errors import InputError
 from amongst.losses import PSIS
 from amongst.methods import CC, CLPL, LW, PRODEN, RC, Average, Method, Minimum
@@ -113,6 +113,39 @@ def test_each_member_equals_the_single_engine(model: str, precision: str) -> Non
             assert result.weights(i) is None
         else:
             torch.testing.assert_close(result.weights(i), weights, **PRECISE[precision])
+
+
+def test_pieces_of_any_size_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Orders are drawn, and rows scored, in pieces of what the device can take at a time."""
+    rows, held, labels = torch.arange(40), torch.arange(40, N), torch.arange(N) % K
+    settings = Settings(epochs=2, batch_size=16, lr=0.05, precision="float64")
+    members = [
+        Member(LW(refresh="epoch", beta=beta), masks(i), replace(settings, seed=i), rows=rows,
+               held=held, held_truth=labels[held])
+        for i, beta in enumerate((1.0, 2.0, 4.0))
+    ]  # fmt: skip
+    watch = [Watch("accuracy", features(1), lambda scores: accuracy(scores, labels))]
+
+    def trained() -> PopulationResult:
+        return train_population(
+            features(), members, model="linear", device="cpu", watch=watch,
+            held={"cover": covering_rate}, keep_weights=True,
+        )  # fmt: skip
+
+    whole = trained()
+    monkeypatch.setattr("amongst.engine.population.cohort.ORDER_CHUNK", 1)
+    monkeypatch.setattr("amongst.engine.population.evaluate.scored_at_a_time", lambda device: 12)
+    pieces = trained()
+    for i in range(3):
+        assert_same(pieces.model(i), whole.model(i), "float64")
+        torch.testing.assert_close(pieces.weights(i), whole.weights(i))
+        for column in ("loss", "accuracy", "cover", "oracle"):
+            found, expected = pieces.history(i)[column], whole.history(i)[column]
+            assert found.tolist() == pytest.approx(expected.tolist())
+        own = whole.model(i)(features().values[held].double())
+        assert whole.history(i)["oracle"].iloc[-1] == pytest.approx(
+            float(accuracy(own, labels[held]))
+        )
 
 
 def test_a_leverage_fades_as_its_formula_says() -> None:
