@@ -288,6 +288,37 @@ def test_bad_settings(name: str, value: object) -> None:
         Settings(**{name: value})  # type: ignore[arg-type]
 
 
+def splitmix64(x: int) -> int:
+    """The finaliser in whole numbers without end, cut to 64 bits (Steele et al., OOPSLA 2014)."""
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EB % 2**64
+    return x ^ (x >> 31)
+
+
+@pytest.mark.parametrize(("seed", "epoch", "n"), [(0, 0, 7), (5, 3, 200), (2**63 - 1, 499, 90)])
+def test_orders_are_those_of_the_hash(seed: int, epoch: int, n: int) -> None:
+    """Every stored result depends on them."""
+    golden = 0x9E3779B97F4A7C15
+    assert splitmix64(golden) == 0xE220A8397B1DCDAF  # the generator's first number from seed 0
+    stream = splitmix64((splitmix64(seed) + epoch * golden) % 2**64)
+    keys = [splitmix64((stream + row * golden) % 2**64) for row in range(n)]
+    signed = [key - 2**64 if key >= 2**63 else key for key in keys]
+    assert permutation(seed, epoch, n).tolist() == sorted(range(n), key=signed.__getitem__)
+
+
+def test_seeds_of_the_roles_are_numpys() -> None:
+    words = np.random.SeedSequence(3).generate_state(6, np.uint32).tolist()
+    expected = [
+        (low + 2**32 * high) // 2 for low, high in zip(words[::2], words[1::2], strict=True)
+    ]
+    assert list(split_seed(3)) == expected
+
+
+def test_a_last_row_joins_the_batch_before_it() -> None:
+    assert (batch_bounds(5, 4), batch_bounds(9, 4)) == ([(0, 5)], [(0, 4), (4, 9)])
+    assert (batch_bounds(1, 4), batch_bounds(6, 4)) == ([(0, 1)], [(0, 4), (4, 6)])
+
+
 def test_orders_are_permutations_that_depend_on_seed_and_epoch() -> None:
     a = permutation(1, 0, 1000)
     assert torch.equal(a.sort().values, torch.arange(1000))
