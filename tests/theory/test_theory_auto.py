@@ -14,6 +14,7 @@ from amongst.theory import (
     beta_from_sizes,
     normalised_threshold,
     reversal_beta,
+    reversal_matrix,
     size_law,
 )
 from amongst.theory.verification import verify
@@ -60,12 +61,21 @@ def test_worst_pair_counts_where_rates_are_given():
     Q[0, 1] = 0.95
     sets = class_dependent(y, Q, seed=0)
     assert auto_beta(sets, rates=Q) > auto_beta(sets)
+    assert auto_beta(sets, rates=Q) == pytest.approx(reversal_matrix(Q).max())
     highest = balance(np.bincount(sets.sizes, minlength=11)).one_vs_all
     worst = normalised_threshold(Q, 0, 10).max()
     assert auto_beta(sets, "sigmoid", rates=Q) == pytest.approx(min(worst, highest))
     unknown = Q.copy()
     unknown[3] = np.nan
-    assert np.isfinite(auto_beta(sets, rates=unknown))
+    off = ~np.eye(10, dtype=bool)
+    filled = np.where(np.isnan(unknown), np.nanmean(unknown[off]), unknown)
+    np.fill_diagonal(filled, 1)
+    for psi in ("cross_entropy", "sigmoid"):
+        as_filled = auto_beta(sets, psi, rates=filled)
+        assert auto_beta(sets, psi, rates=unknown) == pytest.approx(as_filled)
+        assert auto_beta(sets, psi, rates=filled * off) == as_filled  # whatever the diagonal says
+        nothing = auto_beta(sets, psi, rates=np.full((10, 10), np.nan))
+        assert nothing == auto_beta(sets, psi, rates=np.eye(10))
     with pytest.raises(InputError, match="rates has shape"):
         auto_beta(sets, rates=Q[:3])
 

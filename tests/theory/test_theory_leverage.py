@@ -266,3 +266,13 @@ def test_rates_may_be_arrays_and_must_be_probabilities():
         ova_weights(0.5, y=0, beta=2.0)
     with pytest.raises(InputError, match=r"above the largest threshold q/\(1-q\) = 9"):
         ova_weights([1.0, 0.5, 0.9], y=0, beta=9.0)
+
+
+@pytest.mark.parametrize("exclude_full", [False, True])
+def test_law_of_the_sizes_equals_enumeration(exclude_full):
+    sets = enumerate_sets(4, 0)
+    law = set_law(sets, 0.6, 0).numpy()
+    if exclude_full:
+        law = np.where(sets.all(1).numpy(), 0, law) / (1 - 0.6**3)
+    expected = np.bincount(sets.sum(1).numpy(), weights=law, minlength=5)
+    np.testing.assert_allclose(size_law(4, 0.6, exclude_full=exclude_full), expected)
