@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from amongst.errors import InputError
 from amongst.estimators import (
     CLPLClassifier,
     IPALClassifier,
@@ -56,3 +57,10 @@ def test_defaults_of_the_papers(classifier: Any, defaults: dict[str, Any]) -> No
 
 def test_code_length_of_the_paper() -> None:
     assert [PLECOCClassifier()._length(k) for k in (2, 3, 16, 219)] == [10, 16, 40, 78]
+
+
+@pytest.mark.parametrize("beta", ["auto", 1.0])
+def test_only_losses_that_can_train_are_offered(beta: Any) -> None:
+    with pytest.raises(InputError, match="Choose from: ") as found:
+        LWClassifier(psi="nobody", beta=beta).fit([[0.0], [1.0]], ["a|b", "b"])
+    assert "zero_one" not in str(found.value)

@@ -51,7 +51,6 @@ PHRASES: Phrases = (
     (r"(every candidate set) in y\b", r"\1"),
     (r"\b(use another) study_name", r"\1 --study-name"),
     (r"^(candidates|truth|features|index|ignore)(?= \(|:)", r"--\1"),
-    (r"(Choose from: .*), zero_one\.$", r"\1."),
     (
         r"^overflow encountered in .*",
         "some feature values are too large to compute with; rescale them.",

@@ -48,7 +48,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     Examples
     --------
-    >>> from amongst.estimators import PLKNNClassifier
+    >>> from amongst.estimators import PartialLabelClassifier, PLKNNClassifier
     >>> model = PLKNNClassifier(n_neighbors=1).fit([[0.], [1.]], ["a|b", "b"])
     >>> isinstance(model, PartialLabelClassifier), model.score([[1.]], ["b"])
     (True, 1.0)

@@ -9,6 +9,7 @@ from typing import Any
 from amongst.candidates import CandidateSets
 from amongst.checks import check_number
 from amongst.estimators.neural import NeuralClassifier
+from amongst.losses import get_psi
 from amongst.methods import CC, CLPL, LW, PRODEN, RC, Average, Method, get_protocol
 from amongst.models import ModelSpec
 from amongst.rng import Seed
@@ -135,6 +136,7 @@ class LWClassifier(NeuralClassifier):
 
     def _method(self, sets: CandidateSets) -> Method:
         protocol = get_protocol(self.protocol)
+        get_psi(self.psi, trainable=True)
         self.beta_ = self._leverage(sets)
         start = protocol.initial, protocol.refresh
         return LW(self.psi, self.beta_, self.alpha, *start, self._fading())

@@ -40,6 +40,7 @@ __all__ = [
 ]
 
 REDUCTIONS = ("mean", "sum", "none")
+SHOWN = ("psi", "form", "beta", "alpha")
 
 
 class PartialLabelLoss(nn.Module):
@@ -122,6 +123,16 @@ class PartialLabelLoss(nn.Module):
     def loss(self, scores: Tensor, inside: Tensor, weights: Tensor) -> Tensor:
         """One value a row, shape (B,)."""
         raise NotImplementedError
+
+    def extra_repr(self) -> str:
+        """What `print` says of the loss.
+
+        >>> LWLoss([{0, 1}, {2}], beta=2.0)
+        LWLoss(n=2, K=3, psi=cross_entropy, beta=2, alpha=1, reduction=mean)
+        """
+        n, k = self.inside.shape
+        own = [f"{name}={value}" for name in SHOWN if (value := _told(self, name))]
+        return ", ".join([f"n={n}", f"K={k}", *own, f"reduction={self.reduction}"])
 
     def refreshed(self, scores: Tensor, inside: Tensor) -> Tensor:
         """The weights that these scores ask for, shape (B, K)."""
@@ -351,3 +362,11 @@ class CLPLLoss(_PsiLoss):
 
 def _reduce(losses: Tensor, reduction: str) -> Tensor:
     return {"mean": Tensor.mean, "sum": Tensor.sum}.get(reduction, lambda loss: loss)(losses)
+
+
+def _told(module: nn.Module, name: str) -> str:
+    """A setting as it was given; empty if the loss has none of that name."""
+    value = getattr(module, name, "")
+    if isinstance(value, Psi):
+        return value.name
+    return f"{value:g}" if isinstance(value, float) else str(value)
