@@ -260,6 +260,8 @@ def test_uint8_stays_uint8_and_is_scaled_by_batch() -> None:
     assert features.values.dtype == torch.uint8
     expected = torch.tensor((pixels[3:5] - 10.0) / 255.0, dtype=torch.float32)
     torch.testing.assert_close(features.batch(slice(3, 5)), expected)
+    unshifted = Features.of(pixels, scale=255.0).batch(slice(3, 5))
+    torch.testing.assert_close(unshifted, torch.tensor(pixels[3:5] / 255.0, dtype=torch.float32))
 
 
 def test_a_batch_too_small_for_batch_norm() -> None:
