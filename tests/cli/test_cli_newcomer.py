@@ -250,7 +250,11 @@ PYTHON = ("ignore=", "features=", "empty=", "outside=", "classes=", "as_candidat
     [
         ({"species": "a;b", "note": "x"}, ["-c", "species"], "leave them out with --ignore, or"),
         ({"sepal_length": np.nan}, [], "leave the column out with --ignore"),
-        ({"species": [""] + ["a|b"] * 149}, ["-c", "species"], "Drop the row, or pass --empty full"),
+        (
+            {"species": [""] + ["a|b"] * 149},
+            ["-c", "species"],
+            "Drop the row, or pass --empty full",
+        ),
         ({"truth": "none"}, ["--truth", "truth"], "Correct the rows, or leave --truth out"),
         ({"species": "a"}, ["-c", "species"], "('a'); a classifier needs at least two. Check the"),
         ({}, [word for name in FEATURES for word in ("--ignore", name)], "all are named in"),
