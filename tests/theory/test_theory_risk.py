@@ -192,6 +192,9 @@ def test_scores_may_carry_leading_axes():
         stacked = exact_risk(loss, g, 0.3, 1)
         assert stacked.shape == (3, 4)
         assert close(stacked[2, 1], exact_risk(loss, g[2, 1], 0.3, 1))
+        marginal = marginal_risk(loss, g, 0.3, [0.3, 0.3, 0.2, 0.1, 0.1])
+        assert marginal.shape == (3, 4)
+        assert close(marginal[2, 1], marginal_risk(loss, g[2, 1], 0.3, [0.3, 0.3, 0.2, 0.1, 0.1]))
 
 
 def test_monte_carlo_covers_the_closed_form_at_large_k():
