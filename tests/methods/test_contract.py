@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
+from typing import ClassVar, Self
 
 import pytest
 import torch
@@ -22,7 +23,7 @@ from amongst.methods import (
     get_method,
     get_protocol,
 )
-from amongst.methods.base import in_full
+from amongst.methods.base import changed_beyond_leaves, in_full
 
 TRAINABLE = [name for name in PSIS if PSIS[name].trainable]
 K = 4
@@ -144,6 +145,34 @@ def test_documented_and_searchable(method: type[Method]) -> None:
     assert len(points) >= 10
     extra = set(method.grid) - {"lr", "weight_decay"}
     assert extra <= {field.name for field in fields(method)}
+
+
+@dataclass(frozen=True)
+class Growing(Method):
+    """One of a person's own: no names, no weights, and more than a leaf that changes."""
+
+    leaves: ClassVar[tuple[str, ...]] = ("share",)
+    share: float = 0.0
+    power: float = 1.0
+    fixed: float = 2.0
+
+    def at(self, progress: float) -> Self:
+        return replace(self, share=progress, power=1 + progress)
+
+    def loss(self, scores: Tensor, inside: Tensor, weights: Tensor | None) -> Tensor:
+        return scores.sum(-1)
+
+
+def test_a_method_of_ones_own_has_the_name_of_its_class_and_no_update() -> None:
+    assert (Growing.name, Growing.title) == ("growing", "Growing")
+    with pytest.raises(InputError, match=r"'growing' has when='never', but no update"):
+        Growing().update(*inputs())
+
+
+def test_what_changes_beyond_the_leaves_is_named() -> None:
+    assert changed_beyond_leaves(Growing()) == ["power"]
+    assert changed_beyond_leaves(Growing(), 0.0) == []
+    assert changed_beyond_leaves(LW(fade=0.5)) == []
 
 
 def powers(low: int, high: int) -> tuple[float, ...]:
