@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 from amongst import CandidateSets, as_candidates
 from amongst.candidates import container
-from amongst.errors import InputError
+from amongst.candidates.cells import different_cells
+from amongst.candidates.convert import from_cells
+from amongst.errors import AmongstWarning, InputError
 
 ROWS = [{"ant", "bee"}, {"cow"}, {"ant", "cow"}, {"bee"}]
 MASK = np.array([[1, 1, 0], [0, 0, 1], [1, 0, 1], [0, 1, 0]])
@@ -203,6 +205,24 @@ def test_equality_is_of_rows_and_classes_dense_or_sparse(first: Any, second: Any
     assert sets != as_candidates(second(MASK[:-1]), classes="abc")
     assert sets != as_candidates(second(MASK[::-1]), classes="abc")
     assert sets != MASK.tolist()
+
+
+def test_sparse_sets_are_compared_without_a_dense_mask(monkeypatch: pytest.MonkeyPatch) -> None:
+    sparse, dense = as_candidates(sp.csr_array(MASK)), as_candidates(MASK)
+    monkeypatch.setattr(container, "DENSE_LIMIT_BYTES", 0)
+    assert sparse == as_candidates(sp.csr_array(MASK))
+    assert sparse == dense
+    assert dense == sparse
+
+
+def test_classes_that_were_named_are_not_suspected() -> None:
+    """Two labels that look the same are two classes where both are named: no warning."""
+    twins = ["caf\u00e9", "cafe\u0301"]
+    cells = different_cells(np.array([["a", "b"]], dtype=object))
+    sets = from_cells(cells, [[twin] for twin in twins], twins, "error")
+    assert sets.to_lists() == [twins]
+    with pytest.warns(AmongstWarning, match="look the same"):
+        from_cells(cells, [[twin] for twin in twins], None, "error")
 
 
 def test_as_an_array_it_is_its_mask() -> None:
