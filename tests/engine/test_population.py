@@ -115,6 +115,15 @@ def test_each_member_equals_the_single_engine(model: str, precision: str) -> Non
             torch.testing.assert_close(result.weights(i), weights, **PRECISE[precision])
 
 
+def test_weights_are_kept_only_where_asked_for() -> None:
+    members = [Member(LW(), masks(0), Settings(epochs=1, batch_size=16, seed=i)) for i in range(2)]
+    for keep in (False, True):
+        result = train_population(
+            features(), members, model="linear", device="cpu", keep_weights=keep
+        )
+        assert [result.weights(i) is not None for i in range(2)] == [keep, keep]
+
+
 def test_pieces_of_any_size_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """Orders are drawn, and rows scored, in pieces of what the device can take at a time."""
     rows, held, labels = torch.arange(40), torch.arange(40, N), torch.arange(N) % K
