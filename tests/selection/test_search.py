@@ -279,3 +279,12 @@ def test_a_refit_that_fails_leaves_the_search_as_it_was() -> None:
 def test_true_labels_of_another_type_are_no_zero() -> None:
     with pytest.raises(InputError, match=r"'0' \(string\), but the classes are such as 0"):
         oracle_search(quick(), X, SETS, TRUTH.astype(str), GRID)
+
+
+def test_points_that_are_equal_are_said_and_the_first_is_taken() -> None:
+    tied = grid_search(quick(), X, SETS, {"lr": [1e-5, 0.1, 0.1]}, random_state=0, refit=False)
+    assert (tied.best_index, tied.tied) == (1, 2)
+    assert str(tied).endswith(" of 3 points, the first of 2 that are equal")
+    alone = grid_search(quick(), X, SETS, {"lr": [1e-5, 0.1]}, random_state=0, refit=False)
+    assert alone.tied == 1
+    assert str(alone).endswith(" of 2 points")

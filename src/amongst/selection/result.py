@@ -65,6 +65,12 @@ class SearchResult:
         signed: npt.NDArray[np.float64] = sign(self.criterion) * values
         return signed
 
+    @property
+    def tied(self) -> int:
+        """How many points have the best value; the first of them was chosen."""
+        values = _eligible(self.table, self.signed)
+        return int((values == values[self.best_index]).sum())
+
     def ranked(self) -> pd.DataFrame:
         """The table, best point first; pruned and diverged points last."""
         order = np.argsort(-_eligible(self.table, self.signed), kind="stable")
@@ -74,7 +80,8 @@ class SearchResult:
         mark = " (true labels decided: an oracle, no selection)" if self.oracle else ""
         settings = ", ".join(f"{name}={_short(value)}" for name, value in self.best_params.items())
         value = self.table[self.criterion].iloc[self.best_index]
-        return f"{settings}: {self.criterion} {value:.4f} of {len(self.table)} points{mark}"
+        ties = f", the first of {self.tied} that are equal" if self.tied > 1 else ""
+        return f"{settings}: {self.criterion} {value:.4f} of {len(self.table)} points{ties}{mark}"
 
 
 def sign(criterion: str) -> int:
