@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -208,6 +209,30 @@ def test_monte_carlo_covers_the_closed_form_at_large_k():
     assert wide.high - wide.low > runs[0].high - runs[0].low
 
 
+def test_the_interval_is_that_of_the_normal_law():
+    """A confidence of 1 gave (−∞, ∞), or NaN where all draws agree."""
+    loss, g = fixed_weights([1.0, 2.0, 0.5], beta=2.0), [1.0, -1.0, 0.3]
+    for confidence in (0.5, 0.95):
+        drawn = monte_carlo_risk(loss, g, 0.4, 0, draws=5, confidence=confidence, seed=0)
+        half = NormalDist().inv_cdf((1 + confidence) / 2) * drawn.standard_error
+        assert close(drawn.high, drawn.value + half)
+        assert close(drawn.low, drawn.value - half)
+        assert drawn.draws == 5
+    for confidence in (0.0, 1.0):
+        with pytest.raises(InputError, match="confidence"):
+            monte_carlo_risk(loss, g, 0.4, 0, confidence=confidence)
+    with pytest.raises(InputError, match="draws"):
+        monte_carlo_risk(loss, g, 0.4, 0, draws=1)
+
+
+def test_losses_by_default_are_the_sigmoid_at_one():
+    g, inside = torch.tensor([1.0, -1.0, 0.3]), torch.tensor([True, False, False])
+    w = [1.0, 2.0, 0.5]
+    assert following_weights()(g, inside) == following_weights("sigmoid", 1.0)(g, inside)
+    assert fixed_weights(w)(g, inside) == fixed_weights(w, "sigmoid", 1.0)(g, inside)
+    assert following_weights("sigmoid", 2.0)(g, inside) != following_weights()(g, inside)
+
+
 def test_monte_carlo_without_the_full_set():
     loss, g, q = fixed_weights([1.0, 2.0, 0.5], beta=2.0), [1.0, -1.0, 0.3], 0.9
     drawn = monte_carlo_risk(loss, g, q, 0, exclude_full=True, confidence=0.9999, seed=1)
@@ -224,6 +249,8 @@ def test_bad_arguments_get_one_clear_sentence():
         exact_risk(classifier_consistent, [0.0, 0.0], 1.2, 0)
     with pytest.raises(InputError, match="q has shape"):
         exact_risk(classifier_consistent, [0.0, 0.0], [0.1, 0.2, 0.3], 0)
+    with pytest.raises(InputError, match=r"q has shape \(2, 3\)"):
+        rates_of(np.zeros((2, 3)), 0, 3)
     with pytest.raises(InputError, match="only the full set"):
         set_law(enumerate_sets(2, 0), 1.0, 0, exclude_full=True)
     with pytest.raises(InputError, match="weights has shape"):

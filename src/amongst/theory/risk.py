@@ -19,7 +19,7 @@ from scipy.stats import norm
 from torch import Tensor
 
 from amongst.candidates import class_dependent
-from amongst.checks import check_integer, check_number
+from amongst.checks import check_integer, check_share
 from amongst.errors import InputError
 from amongst.losses import Psi, get_psi, leveraged_weighted, leveraged_weights
 from amongst.rng import Seed
@@ -237,7 +237,7 @@ def monte_carlo_risk(
     True
     """
     check_integer("draws", draws, low=2)
-    check_number("confidence", confidence, low=0, high=1, open_low=True)
+    check_share("confidence", confidence)
     scores, rates = _scores_and_rates(g, q, y)
     if scores.ndim != 1:
         raise InputError(f"g has shape {tuple(scores.shape)}; it must be one row of scores, (K,).")
