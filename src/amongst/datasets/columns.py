@@ -85,7 +85,7 @@ def _without_index(path: Path, first: pd.Series, names: tuple[str, ...]) -> tupl
             f"{path}: the first column has no name and looks like the row numbers that pandas "
             f"writes into a CSV file; it {what}. To say otherwise, give it a name.",
             AmongstWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
     return names[1:] if counts else names
 
@@ -153,7 +153,8 @@ def _not_numbers(path: Path, frame: pd.DataFrame, bad: list[str]) -> str:
     odd = np.flatnonzero(numbers.isna() & frame[bad[0]].notna())
     row = int(odd[0]) if len(odd) else 0
     value = frame[bad[0]].iloc[row]
-    mixed = " while other rows hold numbers (mixed types)" if numbers.notna().any() else ""
+    some = len(odd) and numbers.notna().any()
+    mixed = " while other rows hold numbers (mixed types)" if some else ""
     comma = isinstance(value, str) and COMMA.fullmatch(value.strip()) is not None
     hint = " Write numbers without a comma, decimals with a point." if comma else ""
     return (

@@ -1,0 +1,102 @@
+"""Columns at the edge: where a warning starts and points, what a name may be, which labels meet."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from amongst.datasets import load_npz, read_table
+from amongst.errors import AmongstWarning, FileFormatError, InputError
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "own.csv"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(("n", "said"), [(19, 0), (20, 1)])
+def test_twenty_rows_in_order_are_hardly_chance(tmp_path: Path, n: int, said: int) -> None:
+    path = write(tmp_path, "id,s\n" + "".join(f"{3 * row},a|b\n" for row in range(n)))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        read_table(path, candidates="s")
+    assert ["seems to number the rows" in str(warning.message) for warning in told] == [True] * said
+
+
+@pytest.mark.parametrize("header", [",f", "id,f"])
+def test_a_warning_points_at_the_line_that_reads(tmp_path: Path, header: str) -> None:
+    """And so, with Python's own filter, is shown once for each such line."""
+    path = write(tmp_path, header + "\n" + "".join(f"{row},0.5\n" for row in range(20)))
+    with pytest.warns(AmongstWarning) as told:
+        read_table(path)
+    assert [warning.filename for warning in told] == [__file__]
+
+
+def test_a_first_column_of_names_without_a_name_is_told_as_text(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="'Unnamed: 0' holds 'anna' in row 0"):
+        read_table(write(tmp_path, ",f\nanna,0.5\nben,1.5\n"))
+
+
+def test_numbers_written_as_text_are_told_from_their_first_row(tmp_path: Path) -> None:
+    pd.DataFrame({"f": ["7"]}, dtype=object).to_parquet(tmp_path / "own.parquet")
+    with pytest.raises(InputError, match=r"'f' holds '7' in row 0\. Encode them"):
+        read_table(tmp_path / "own.parquet")
+
+
+def test_a_column_may_be_called_by_a_number_but_not_by_nothing(tmp_path: Path) -> None:
+    assert read_table(write(tmp_path, "1990,f\n1,2\n")).feature_names == ("1990", "f")
+    with pytest.raises(FileFormatError, match="empty first line"):
+        read_table(write(tmp_path, '" "," "\n1,2\n'))
+
+
+@pytest.mark.parametrize(
+    ("names", "where"), [("abc", "column 'a', 'b', 'c'"), ("abcd", "column 'a', 'b', 'c', …")]
+)
+def test_three_columns_of_labels_are_named(tmp_path: Path, names: str, where: str) -> None:
+    path = write(tmp_path, f"f,{','.join(names)}\n1,{',' * (len(names) - 1)}\n")
+    with pytest.raises(InputError) as caught:
+        read_table(path, candidates=list(names))
+    assert str(caught.value).startswith(f"candidates ({where}): ")
+
+
+def test_one_column_of_zeros_and_ones_holds_labels(tmp_path: Path) -> None:
+    """It is no mask of one class, and an empty cell of it no hole in a matrix."""
+    path = write(tmp_path, "f,s\n1.5,0\n2.5,1\n3.5,\n")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = read_table(path, candidates="s", empty="full").candidates
+        whole = read_table(write(tmp_path, "f,s\n1.5,0\n2.5,1\n"), candidates="s").candidates
+    assert found is not None
+    assert found.to_lists() == [[0], [1], [0, 1]]
+    assert whole is not None
+    assert whole.to_lists() == [[0], [1]]
+
+
+@pytest.mark.parametrize("options", [{"classes": ["a/b", "c"]}, {"kind": "labels"}])
+def test_a_label_that_was_asked_for_is_not_suspected(tmp_path: Path, options: dict) -> None:
+    path = write(tmp_path, "f,s\n1.5,a/b\n2.5,c\n")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = read_table(path, candidates="s", **options).candidates
+    assert found is not None
+    assert found.to_lists() == [["a/b"], ["c"]]
+
+
+def test_true_labels_are_text_where_the_classes_are(tmp_path: Path) -> None:
+    path = write(tmp_path, "f,s,t\n1,1|2,1\n2,2,2\n")
+    table = read_table(path, candidates="s", truth="t", classes=["1", "2", "3x"])
+    assert table.truth is not None
+    assert table.truth.tolist() == ["1", "2"]
+
+
+def test_an_archive_of_features_alone_has_no_candidates(tmp_path: Path) -> None:
+    np.savez(tmp_path / "own.npz", X=np.eye(2))
+    table = load_npz(tmp_path / "own.npz")
+    assert table.candidates is None
+    assert table.truth is None
+    assert table.features.tolist() == [[1, 0], [0, 1]]
