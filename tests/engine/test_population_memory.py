@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -22,7 +23,7 @@ from amongst.engine.population import (
 from amongst.engine.population.cohort import Cohort, form_cohort
 from amongst.engine.population.plan import available_memory
 from amongst.errors import AmongstWarning, InputError
-from amongst.methods import LW, RC
+from amongst.methods import CC, LW, RC
 from amongst.metrics import accuracy, covering_rate
 
 N, D, K = 50, 6, 4
@@ -57,6 +58,31 @@ def test_a_plan_covers_what_a_cohort_holds() -> None:
     held = sum(t.numel() * t.element_size() for t in tensors)
     assert held < plan.total < 20 * held
     assert f"{len(chosen)} members need" in str(plan)
+
+
+@pytest.mark.parametrize(
+    ("changes", "shared", "each"),
+    [
+        # rows: an order and four weights; 28 parameters, four times and in 16 bits; ten activations
+        ({}, 1200 + 2 * 50 + 40 * 150, 50 * (4 + 16) + 28 * (16 + 4) + 10 * 16 * 8),
+        ({"optimizer": "adam"}, 7300, 1000 + 28 * (20 + 4) + 1280),
+        ({"batch_size": 99}, 7300, 1000 + 560 + 10 * 50 * 8),
+        ({"method": CC()}, 7300, 50 * 4 + 560 + 1280),
+        ({"rows": torch.arange(40)}, 1300 + 2 * 16 * 150, 40 * (4 + 8 + 16) + 560 + 1280),
+        ({"precision": "float64"}, 1300 + 2 * 32 * 150, 50 * (4 + 32) + 28 * (32 + 4) + 2560),
+        ({"precision": "bf16"}, 7300, 1000 + 560 + 1280),  # 16 bits are for a GPU
+    ],
+    ids=lambda value: next(iter(value), "plain") if isinstance(value, dict) else None,
+)
+def test_a_plan_counts_every_byte(changes: dict[str, Any], shared: int, each: int) -> None:
+    """Of three members with two masks and a linear model, counted by hand."""
+    own = {name: changes[name] for name in changes if name in ("method", "rows")}
+    others = {name: changes[name] for name in changes if name not in own}
+    settings = replace(Settings(batch_size=16), **others)
+    first, second = masks(0), masks(1)
+    chosen = [Member(LW(), inside, settings) for inside in (first, second, first)]
+    plan = plan_memory([replace(m, **own) for m in chosen], features(), "linear", memory_limit=1)
+    assert (plan.members, plan.shared, plan.each, plan.limit) == (3, shared, each, 1)
 
 
 def test_waves_give_what_one_wave_gives() -> None:
