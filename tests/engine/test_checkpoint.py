@@ -164,14 +164,3 @@ def test_weights_come_back_as_they_were(tmp_path: Path) -> None:
     load_checkpoint(tmp_path / "run", again)
     assert torch.equal(again.weights, state.weights)  # type: ignore[arg-type]
     assert again.epoch == 0
-
-
-def test_a_state_that_is_no_tensor_is_named(tmp_path: Path) -> None:
-    class Noted(nn.Linear):
-        def get_extra_state(self) -> dict[str, int]:
-            return {"seen": 3}
-
-    state = start(Noted(4, 3), DATA, CC(), SETTINGS)
-    with pytest.raises(InputError, match="'_extra_state', a dict"):
-        save_checkpoint(tmp_path / "run", state)
-    assert not (tmp_path / "run").exists()
