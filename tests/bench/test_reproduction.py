@@ -324,6 +324,8 @@ def test_a_cell_below_says_what_its_search_left_out() -> None:
         "short grid": f"75 % of the grid was dropped after 25 epochs; {below}",
         "none": "settings not searched: none published, the default of this package",
     }
+    (shown,) = make_sheet("table1", runs_of(["short grid"])).filled
+    assert why(replace(shown, oracle=None)) == "75 % of the grid was dropped after 25 epochs"
 
 
 def test_a_finished_cell_comes_before_an_unfinished_one_whatever_the_search() -> None:
@@ -392,6 +394,9 @@ def test_short_rounds_are_told_from_the_records() -> None:
     assert "(2 cells: Kuzushiji-MNIST, q=0.1; Kuzushiji-MNIST, q=0.3)" in text
     assert "on the 2 finished cells of LW that have both: +0.10 points" in text
     assert not short_rounds(runs[1:], records)
+    lost = next(r for r in records if r.trial.settings["epochs"] == 25)
+    rest = [record for record in records if record is not lost]
+    assert "of 50 by covering rate (1 cells)" in short_rounds(runs, rest)
 
 
 def test_a_run_shows_the_cells_that_were_asked_for_and_no_others() -> None:

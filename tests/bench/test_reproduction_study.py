@@ -12,7 +12,7 @@ import pytest
 from amongst.bench import Record, Trial
 from amongst.bench.evidence import Evidence
 from amongst.bench.plans import Request, make_plan
-from amongst.bench.reproduction.findings import _everywhere, _remains, findings
+from amongst.bench.reproduction.findings import _everywhere, _remains, _wins, findings
 from amongst.bench.reproduction.found import Reproduction
 from amongst.bench.reproduction.margins import Contest, Margin, contests
 from amongst.bench.reproduction.sheet import Reasons, make_sheet
@@ -105,3 +105,19 @@ def test_the_margin_that_remains_is_of_comparisons_tuned_both_ways() -> None:
     assert (
         "+1.50 in the paper; here +0.75 with each method's own grid, +0.25 with one grid" in told[0]
     )
+
+
+def test_what_was_not_tested_is_no_comparison_and_no_place_is_named_where_all_are_level() -> None:
+    level, untested = Margin(0.1, "lw", "rc", 0.6), Margin(9.0, "lw", "rc")
+    told = _wins(
+        [Contest(w, level, {"grid": m}) for w, m in (("A", level), ("B", untested))], "grid"
+    )
+    assert told.endswith(
+        "finds LW ahead in 0 of 1 comparisons, behind in 0, and no difference in 1."
+    )
+    assert _wins([Contest("B", level, {"grid": untested})], "grid") == ""
+
+
+def test_five_percent_is_significant() -> None:
+    sides = [Margin(value, "lw", "rc", p).side for value, p in ((2.0, 0.05), (-2.0, 0.05), (2.0, 0.051))]  # fmt: skip
+    assert sides == [1, -1, 0]

@@ -309,6 +309,8 @@ def test_an_unfinished_table_shows_its_holes() -> None:
     table = collect([], plan)
     assert table.filled == ()
     assert table.ranking is None
+    assert not table.oracle
+    assert table.at(None) is None
     assert notes(table)[-1] == "11 of 11 cells have no result yet."
 
 
@@ -340,6 +342,14 @@ def test_a_plan_that_mixes_variants_keeps_every_place_apart() -> None:
     assert "LW-Sigmoid, MLP" in labels
     assert "LW-Sigmoid, MLP, β=auto" in labels
     assert len(set(layout.places)) == len(layout.places)
+
+
+def test_one_figure_of_the_paper_makes_a_table_one_of_the_paper() -> None:
+    table = collect([], make_plan(Request("table2", datasets=("lost",))))
+    (first, entry), *others = table.entries.items()
+    bare = {place: replace(other, published=None) for place, other in others}
+    assert replace(table, entries={first: entry} | bare).published
+    assert not replace(table, entries=bare).published
 
 
 @pytest.mark.parametrize("name", ["table1", "table2", "table3", "figure1", "figure2", "beyond"])
