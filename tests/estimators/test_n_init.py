@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,8 @@ from torch import nn
 from amongst import CCClassifier, LWClassifier, RCClassifier, load
 from amongst.candidates import uniform
 from amongst.errors import DivergenceError, InputError
-from amongst.estimators.several import train_several
+from amongst.estimators import several
+from amongst.estimators.several import Trained, train_several
 from amongst.metrics import approximated_accuracy
 
 X, TRUTH = load_iris(return_X_y=True)
@@ -35,21 +38,21 @@ def on_training_rows(fitted: Any) -> float:
 @pytest.mark.parametrize("model", ["linear", "mlp"])
 def test_the_kept_seed_is_the_best_and_equals_that_seed_alone(estimator: Any, model: str) -> None:
     exact = QUICK | {"precision": "float64"}
-    several = estimator(model=model, n_init=4, **exact).fit(X, SETS)
-    alone = estimator(model=model, **exact | {"random_state": several.settings_.seed}).fit(X, SETS)
-    assert several.init_scores_.shape == (4,)
-    assert len(np.unique(several.init_scores_)) > 1
-    assert on_training_rows(alone) == pytest.approx(several.init_scores_.max(), abs=1e-5)
-    for a, b in zip(states(several.model_), states(alone.model_), strict=True):
+    kept = estimator(model=model, n_init=4, **exact).fit(X, SETS)
+    alone = estimator(model=model, **exact | {"random_state": kept.settings_.seed}).fit(X, SETS)
+    assert kept.init_scores_.shape == (4,)
+    assert len(np.unique(kept.init_scores_)) > 1
+    assert on_training_rows(alone) == pytest.approx(kept.init_scores_.max(), abs=1e-5)
+    for a, b in zip(states(kept.model_), states(alone.model_), strict=True):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
-    assert several.history_["loss"].to_numpy() == pytest.approx(alone.history_["loss"].to_numpy())
-    assert several.n_iter_ == 8
+    assert kept.history_["loss"].to_numpy() == pytest.approx(alone.history_["loss"].to_numpy())
+    assert kept.n_iter_ == 8
 
 
 def test_the_first_seed_is_that_of_one_init() -> None:
-    several = LWClassifier(model="linear", n_init=3, **QUICK).fit(X, SETS)
+    kept = LWClassifier(model="linear", n_init=3, **QUICK).fit(X, SETS)
     one = LWClassifier(model="linear", **QUICK).fit(X, SETS)
-    assert several.init_scores_[0] == pytest.approx(on_training_rows(one), abs=1e-5)
+    assert kept.init_scores_[0] == pytest.approx(on_training_rows(one), abs=1e-5)
     assert not hasattr(one, "init_scores_")
 
 
@@ -57,9 +60,9 @@ def test_a_network_of_ones_own_trains_one_seed_after_another() -> None:
     def network(shape: tuple[int, ...], n_classes: int) -> nn.Module:
         return nn.Sequential(nn.Linear(shape[0], 5), nn.Tanh(), nn.Linear(5, n_classes))
 
-    several = LWClassifier(model=network, n_init=3, **QUICK).fit(X, SETS)
-    assert len(np.unique(several.init_scores_)) == 3
-    assert on_training_rows(several) == pytest.approx(several.init_scores_.max(), abs=1e-5)
+    kept = LWClassifier(model=network, n_init=3, **QUICK).fit(X, SETS)
+    assert len(np.unique(kept.init_scores_)) == 3
+    assert on_training_rows(kept) == pytest.approx(kept.init_scores_.max(), abs=1e-5)
 
 
 @pytest.mark.parametrize("model", ["linear", "mlp"])
@@ -78,6 +81,72 @@ def test_lockstep_and_one_after_another_give_the_same_numbers(model: str, precis
     for a, b in zip(together, alone, strict=True):
         for column in ("loss", "covering", "approximated"):
             np.testing.assert_allclose(a.history[column], b.history[column], rtol=1e-4)
+
+
+@pytest.mark.parametrize("lockstep", [True, False])
+def test_every_network_reports_every_epoch(lockstep: bool) -> None:
+    heard: list[tuple[int, int, float]] = []
+
+    def report(which: int, epoch: int, values: Mapping[str, float]) -> bool:
+        heard.append((which, epoch, values["loss"]))
+        return False
+
+    points = [LWClassifier(model="linear", lr=lr, **QUICK) for lr in (0.1, 0.01)]
+    trained = train_several(points, X, SETS, lockstep=lockstep, report=report)
+    told = [(i, j + 1, x) for i, one in enumerate(trained) for j, x in enumerate(one.history.loss)]
+    assert sorted(heard) == told
+    assert all(one.model is not None and not one.model.training for one in trained)
+
+
+@pytest.mark.parametrize(("lockstep", "epochs"), [(True, [3, 3]), (False, [3, 1])])
+def test_training_stops_once_no_report_asks_for_more(lockstep: bool, epochs: list[int]) -> None:
+    """The second is enough after one epoch, the first after three: a population waits for both."""
+    last = [0, 0]
+
+    def report(which: int, epoch: int, values: Mapping[str, float]) -> bool:
+        last[which] = epoch
+        return epoch == (3, 1)[which]
+
+    points = [LWClassifier(model="linear", lr=lr, **QUICK) for lr in (0.1, 0.01)]
+    trained = train_several(points, X, SETS, lockstep=lockstep, report=report)
+    assert last == epochs
+    assert all(one.model is None and one.history.empty for one in trained)
+
+
+@pytest.mark.parametrize("lockstep", [True, False])
+def test_a_network_that_diverges_says_when(lockstep: bool) -> None:
+    points = [RCClassifier(model="linear", lr=lr, optimizer="sgd", **QUICK) for lr in (0.01, 1e30)]
+    good, bad = train_several(points, X, SETS, lockstep=lockstep)
+    assert (good.diverged, bad.diverged) == (None, 1)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"epochs": 9},
+        {"batch_size": 31},
+        {"precision": "float64"},
+        {"scaling": None},
+        {"model": "mlp"},
+        {"device": "auto"},
+    ],
+    ids=str,
+)
+def test_networks_of_another_shape_or_pace_do_not_train_together(other: dict[str, Any]) -> None:
+    points = [LWClassifier(**{"model": "linear"} | QUICK | own) for own in ({}, other)]
+    with pytest.raises(InputError, match="train them in groups"):
+        train_several(points, X, SETS)
+
+
+def test_a_seed_that_diverges_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    def two_of_three(*given: Any, **options: Any) -> list[Trained]:
+        return [replace(one, diverged=(1, None, 2)[i]) for i, one in enumerate(ours(*given))]
+
+    ours = several.train_several
+    monkeypatch.setattr(several, "train_several", two_of_three)
+    fitted = LWClassifier(model="linear", n_init=3, **QUICK).fit(X, SETS)
+    assert np.isnan(fitted.init_scores_).tolist() == [True, False, True]
+    assert on_training_rows(fitted) == pytest.approx(fitted.init_scores_[1], abs=1e-5)
 
 
 def test_divergence_from_every_seed_is_an_error() -> None:
