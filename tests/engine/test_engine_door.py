@@ -10,7 +10,14 @@ import pytest
 import torch
 from torch import nn
 
-from amongst.engine import Features, Settings, predict_scores, train, training_data
+from amongst.engine import (
+    Features,
+    Settings,
+    as_device,
+    predict_scores,
+    train,
+    training_data,
+)
 from amongst.engine.checkpoint import fingerprint
 from amongst.engine.population import Member, train_population
 from amongst.errors import InputError
@@ -53,6 +60,16 @@ def test_a_shift_and_scale_for_one_example(shape: tuple[int, ...]) -> None:
 def test_features_that_are_no_numbers_are_named() -> None:
     with pytest.raises(InputError, match=r"not all of them are numbers.*'owl'"):
         Features.of(np.array([["1.5", "owl"]]))
+
+
+@pytest.mark.parametrize(("there", "kind"), [(True, "cuda"), (False, "cpu")])
+def test_auto_is_a_gpu_where_there_is_one(
+    there: bool, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: there)
+    assert as_device("auto") == torch.device(kind)
+    with pytest.raises(InputError, match="device='gpu' cannot be used here"):
+        as_device("gpu")
 
 
 def test_a_model_in_float64_scores_features_in_float32() -> None:
