@@ -3,9 +3,10 @@ from __future__ import annotations
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional as F
 
 from amongst.errors import InputError
-from amongst.models import MLP, ModelSpec, build_model
+from amongst.models import MLP, ConvNet, ModelSpec, build_model, seeded
 
 
 def test_sizes_of_the_paper() -> None:
@@ -17,6 +18,53 @@ def test_sizes_of_the_paper() -> None:
     convolutions = [m for m in convnet.modules() if isinstance(m, nn.Conv2d)]
     assert [c.out_channels for c in convolutions] == [128] * 3 + [256] * 3 + [512, 256, 128]
     assert [c.padding for c in convolutions] == [(1, 1)] * 6 + [(0, 0)] * 3
+
+
+def test_layers_of_the_mlp_in_their_order() -> None:
+    hidden = [nn.Linear, nn.BatchNorm1d, nn.ReLU]
+    assert [type(layer) for layer in MLP((2, 3), 4)] == [nn.Flatten, *4 * hidden, nn.Linear]
+
+
+@pytest.mark.parametrize("name", ["linear", "mlp"])
+def test_first_weights_are_glorots(name: str) -> None:
+    """Uniform within ±√(6 / (fan in + fan out)), Glorot and Bengio (2010); biases are 0."""
+    for layer in build_model(name, (20, 20), 100, seed=0).modules():
+        if isinstance(layer, nn.Linear):
+            bound = (6 / (layer.in_features + layer.out_features)) ** 0.5
+            largest = layer.weight.abs().max().item()
+            assert 0.99 * bound < largest <= bound
+            assert layer.weight.std().item() == pytest.approx(bound / 3**0.5, rel=0.02)
+            assert layer.bias is None or not layer.bias.any()
+
+
+@torch.no_grad()
+def test_the_convnet_is_what_the_paper_says() -> None:
+    """Written out with functions of torch, for statistics that are not those of a fresh network."""
+    net = build_model("convnet", (2, 29, 28), 3, seed=0).eval()
+    generator = torch.Generator().manual_seed(0)
+    for norm in (layer for layer in net.modules() if isinstance(layer, nn.BatchNorm2d)):
+        norm.running_mean.normal_(generator=generator)  # type: ignore[union-attr]
+    x = given = torch.randn(2, 2, 29, 28, generator=generator)
+    layers = [m for m in net.modules() if isinstance(m, nn.Conv2d | nn.BatchNorm2d)]
+    for i, (conv, normed) in enumerate(zip(layers[::2], layers[1::2], strict=True)):
+        x = F.conv2d(x, conv.weight, padding=1 if i < 6 else 0)
+        x = F.leaky_relu(normed(x), 0.01)
+        x = F.max_pool2d(x, 2) if i in (2, 5) else x
+    expected = x.mean((2, 3)) @ net.head.weight.T + net.head.bias  # type: ignore[union-attr, operator]
+    torch.testing.assert_close(net(given), expected)
+    assert all(conv.weight.shape[2:] == (3, 3) for conv in layers[::2])
+
+
+def test_dropout_takes_a_quarter_of_the_channels_whole() -> None:
+    body = ConvNet((1, 28, 28), 3).body
+    at = [i for i, layer in enumerate(body) if isinstance(body[i - 1], nn.MaxPool2d)]
+    assert len(at) == 2
+    for dropout in (body[i] for i in at):
+        with seeded(0):
+            seen = dropout(torch.ones(100, 100, 2, 2)).flatten(2)
+        assert seen.unique().tolist() == pytest.approx([0, 4 / 3])
+        assert torch.equal(seen.amin(2), seen.amax(2))
+        assert (seen == 0).float().mean().item() == pytest.approx(0.25, abs=0.03)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +93,15 @@ def test_seeded_and_without_touching_the_global_generator() -> None:
 
 def test_a_module_is_copied() -> None:
     mine = nn.Linear(2, 2)
-    assert build_model(mine, (2,), 2, seed=0) is not mine
+    copied = build_model(mine, (2,), 2, seed=0)
+    assert copied is not mine
+    assert torch.equal(copied.weight, mine.weight)  # type: ignore[arg-type]
+
+
+def test_a_function_builds_from_the_seed() -> None:
+    a, b, c = (build_model(lambda s, k: nn.Linear(s[0], k), (4,), 3, seed=i) for i in (1, 1, 2))
+    assert torch.equal(a.weight, b.weight)  # type: ignore[arg-type]
+    assert not torch.equal(a.weight, c.weight)  # type: ignore[arg-type]
 
 
 def test_dropout_at_evaluation_is_a_switch() -> None:
@@ -58,8 +114,9 @@ def test_dropout_at_evaluation_is_a_switch() -> None:
 
 
 def test_convnet_needs_images() -> None:
-    with pytest.raises(InputError, match="model='mlp'"):
-        build_model("convnet", (784,), 10, seed=0)
+    for shape in ((784,), (28, 28), (1, 27, 28), (1, 28, 27), (1, 1, 28, 28)):
+        with pytest.raises(InputError, match="model='mlp'"):
+            build_model("convnet", shape, 10, seed=0)
 
 
 @pytest.mark.parametrize("spec", [MLP, nn.Linear(5, 3), lambda shape, k: nn.Linear(*shape, k)])
