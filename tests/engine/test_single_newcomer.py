@@ -18,6 +18,7 @@ from amongst.engine import (
     TrainingData,
     Watch,
     predict_scores,
+    single,
     start,
     train,
     training_data,
@@ -319,3 +320,25 @@ def test_what_a_cpu_cannot_do_is_said(precision: str) -> None:
     members = [Member(CC(), problem().inside, settings)]
     with pytest.warns(AmongstWarning, match=f"'{precision}' is for a GPU.*float32"):
         train_population(problem().features, members, model="linear", device="cpu")
+
+
+def test_scores_in_pieces_are_those_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, features = nn.Linear(D, K), problem().features
+    whole = predict_scores(model, features)
+    monkeypatch.setattr(single, "EVALUATION_BATCH", 16)  # 40 rows: two pieces and eight rows
+    torch.testing.assert_close(predict_scores(model, features), whole)
+
+
+def test_a_stepper_of_ones_own_takes_the_place_of_a_step() -> None:
+    seen: list[int] = []
+
+    def stepper(rows: Tensor) -> Tensor:
+        seen.append(len(rows))
+        return torch.tensor([3.0, 1.0]) * len(rows)
+
+    model = nn.Linear(D, K)
+    before = model.weight.detach().clone()
+    run = train(model, problem(), CC(), SETTINGS, stepper=stepper)
+    assert seen == 2 * [16, 16, 8]
+    assert run.history[["loss", "covering"]].to_numpy().tolist() == [[3.0, 1.0]] * 2
+    assert torch.equal(model.weight, before)
