@@ -140,6 +140,21 @@ def test_a_measure_for_one_model_that_fits_many_by_chance(name: str) -> None:
     torch.testing.assert_close(result.last(name), torch.stack(own), check_dtype=False)
 
 
+@pytest.mark.parametrize(("number", "at_once"), [(1.0, True), (torch.nan, True), (None, False)])
+def test_a_measure_that_serves_many_is_asked_once(number: float | None, at_once: bool) -> None:
+    """NaN is an answer too."""
+    shapes = []
+
+    def measure(scores: Tensor) -> Tensor:
+        shapes.append(tuple(scores.shape))
+        return scores.mean() if number is None else scores.mean((-2, -1)) * number
+
+    members = [Member(LW(), INSIDE, replace(SETTINGS, seed=seed)) for seed in range(5)]
+    watch = [Watch("mean", FEATURES, measure)]
+    train_population(FEATURES, members, model="linear", device="cpu", watch=watch)
+    assert shapes[-2:] == ([(5, N, K)] * 2 if at_once else [(N, K)] * 2)
+
+
 @pytest.mark.parametrize("backend", ["eager", "alone"])
 @pytest.mark.parametrize(
     ("criterion", "found"),
