@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from amongst.bench import Record, Trial
 from amongst.bench.evidence import Evidence
+from amongst.bench.layout import Place
 from amongst.bench.plans import Plan, Request, make_plan
 from amongst.bench.reproduction.cost import PublicStyle
 from amongst.bench.reproduction.findings import automatic
-from amongst.bench.reproduction.found import Reproduction
+from amongst.bench.reproduction.found import Reproduction, _told
 from amongst.bench.reproduction.sheet import Reasons
 from amongst.bench.stages import advance
+from amongst.bench.tables import Entry
 
 MNIST: dict[str, Any] = {"datasets": ("mnist",), "conditions": ("q=0.1",)}
 NOWHERE = Path("no such folder")
@@ -62,6 +65,36 @@ def test_a_margin_is_of_one_run() -> None:
     contest = next(c for c in found.contests if c.ours)
     assert contest.ours["grid"].value == pytest.approx(0, abs=1e-9)
     assert contest.ours["oracle"].value == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize(("lacks", "margin"), [(0, 1.0), (1, 0.0)])
+def test_a_margin_is_of_a_finished_run_where_there_is_one(lacks: int, margin: float) -> None:
+    """Training again on all rows comes first, unless a seed of it is still to run."""
+    whole = Request("table1", **MNIST, search="grid", seeds=5)
+    again = replace(whole, refit=True)
+    runs = {whole: measured(make_plan(whole), 0.9)}
+    last = [
+        t for t in advance(make_plan(again), runs[whole]).trials if t.settings["validation"] == 0
+    ]
+    later = [
+        Record(t, {"accuracy_last10": 0.99 if t.method.startswith("lw") else 0.98}) for t in last
+    ]
+    found = reproduction(runs | {again: later[lacks:]})
+    contest = next(c for c in found.contests if c.ours)
+    assert contest.ours["grid"].value == pytest.approx(margin, abs=1e-9)
+    assert contest.ours["oracle"].value == pytest.approx(margin, abs=1e-9)
+
+
+def test_where_the_oracle_has_no_number_the_choice_without_it_stands() -> None:
+    place = Place("mnist", "q=0.1", "cc", "mlp")
+    own, empty = Entry(place, "CC", (90.0,), ((0, None),), 90.0), Entry(place, "CC", oracle=True)
+    chosen = replace(own, oracle=True, values=(91.0,), mean=91.0)
+    for oracle, told in ((empty, own), (chosen, chosen), (replace(chosen, oracle=False), own)):
+        run = SimpleNamespace(
+            table=SimpleNamespace(entries={place: own}),
+            oracle=SimpleNamespace(entries={place: oracle}),
+        )
+        assert _told(run, place) is told  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("folds", [2, 10])

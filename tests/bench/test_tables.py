@@ -311,6 +311,7 @@ def test_an_unfinished_table_shows_its_holes() -> None:
     assert table.ranking is None
     assert not table.oracle
     assert table.at(None) is None
+    assert collect([], plan, metric="accuracy_final").metric == "accuracy_final"
     assert notes(table)[-1] == "11 of 11 cells have no result yet."
 
 

@@ -100,7 +100,7 @@ def _wins(table: Table) -> str:
 
 
 def _agreement(table: Table) -> str:
-    """How often the paper's winner is ours too, where all of a contest's entries are there."""
+    """How often the paper's winner is ours too, of the contests where it has a result."""
     shared = [entry for entry in table.filled if entry.published and entry.published.mark == "best"]
     same = sum(entry.best for entry in shared)
     return f"The paper's best method is ours too in {same} of {len(shared)}." if shared else ""
