@@ -170,7 +170,25 @@ def test_a_member_alone_that_diverges_is_marked() -> None:
     assert result.diverged[0] is None
     assert result.diverged[1] in (1, 2, 3)
     assert bool(result.history(1)["loss"].isna().any())
+    assert (result.history(1)["seconds"] > 0).tolist() == result.history(1)["loss"].notna().tolist()
     assert bool(state(result.model(1)).isfinite().all())
+
+
+@pytest.mark.parametrize("backend", ["eager", "alone"])
+def test_progress_tells_what_the_histories_hold(backend: str) -> None:
+    heard: dict[tuple[int, int], float] = {}
+
+    def on_epoch(progress: Progress) -> None:
+        at = progress.columns.index("loss")
+        for i, row in zip(progress.indices, progress.values, strict=True):
+            heard[i, progress.epoch] = float(row[at])
+
+    chosen = members(2, epochs=3)
+    result = train_population(
+        features(), chosen, model="linear", device="cpu", backend=backend, on_epoch=on_epoch
+    )
+    told = {(i, e): result.history(i)["loss"][e - 1] for i in range(2) for e in (1, 2, 3)}
+    assert heard == told
 
 
 def test_the_bar_shows_plan_best_and_median(capsys: pytest.CaptureFixture[str]) -> None:
