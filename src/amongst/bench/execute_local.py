@@ -8,11 +8,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from functools import partial
 from typing import TypeVar
 
-import torch
 from joblib import Parallel, cpu_count, delayed
 
 from amongst.bench.execute import Notice
@@ -20,8 +18,9 @@ from amongst.bench.record import Record, Trial
 from amongst.bench.sources import Files
 from amongst.bench.trial import run_trial
 from amongst.errors import AmongstError
+from amongst.threads import one_thread
 
-__all__ = ["LocalExecutor", "default_workers", "one_thread", "spread"]
+__all__ = ["LocalExecutor", "default_workers", "spread"]
 
 PARENT_CHECK_SECONDS = 1.0
 
@@ -81,21 +80,6 @@ def default_workers(device: str) -> int:
     1
     """
     return 1 if device.startswith("cuda") else int(cpu_count())
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Torch computes with one thread inside.
-
-    >>> with one_thread(): torch.get_num_threads()
-    1
-    """
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def spread(work: Callable[[Job], Result], jobs: Sequence[Job], workers: int) -> Iterator[Result]:

@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 
 from amongst.bench.execute import Notice
-from amongst.bench.execute_local import default_workers, one_thread, spread
+from amongst.bench.execute_local import default_workers, spread
 from amongst.bench.grouping import grouped
 from amongst.bench.points import CLASSICAL
 from amongst.bench.record import Record, Trial, canonical_json
@@ -36,6 +36,7 @@ from amongst.engine.population import (
     train_population,
 )
 from amongst.metrics import approximated_accuracy, covering_rate
+from amongst.threads import one_thread
 
 __all__ = ["MEMBERS", "PopulationExecutor", "group_trials", "run_group", "run_together"]
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from amongst.bench.execute import Notice, Options
-from amongst.bench.execute_local import one_thread
 from amongst.bench.execute_population import MEMBERS, group_trials, run_together
 from amongst.bench.record import Record, Trial
 from amongst.bench.sources import Files
 from amongst.bench.trial import run_trial
 from amongst.errors import AmongstError, InputError
 from amongst.optional import optional_import
+from amongst.threads import one_thread
 
 __all__ = ["RayExecutor"]
 

@@ -32,7 +32,7 @@ def theory(
     seed: Annotated[int, typer.Option(help="Random seed.", min=0)] = 0,
 ) -> None:
     """Verify the theory of the LW loss: what holds, what does not, and the β that follows."""
-    from amongst.theory.bayes import one_thread
+    from amongst.threads import one_thread
 
     if html is not None:
         _check_target(html)

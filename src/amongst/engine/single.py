@@ -31,11 +31,15 @@ from amongst.engine.settings import Settings, learning_rate
 from amongst.engine.watch import Watch, moved
 from amongst.errors import DivergenceError, InputError
 from amongst.methods import Method
-from amongst.models import seeded
+from amongst.models import MLP, Linear, seeded
+from amongst.threads import one_thread
 
 __all__ = ["Training", "predict_scores", "run_epoch", "start", "train"]
 
 EVALUATION_BATCH = 1024
+SHARED_FROM = 64_000_000
+"""Rows of a batch × parameters from which two threads were faster than one on an idle machine; below,
+they lost a third there, and on a busy one were ten times slower."""
 
 Stepper = Callable[[Tensor], Tensor]
 """Rows of a batch to (sum of losses, rows covered), shape (2,), after one optimiser step."""
@@ -123,13 +127,20 @@ def train(
         _check_training(training, model, data, method, settings)
     state = training or start(model, data, method, settings)
     stepper = stepper or _fast_stepper(state, data, method, settings)
-    while state.epoch < settings.epochs:
-        state.records.append(run_epoch(state, data, method, settings, watch, stepper))
-        state.epoch += 1
-        if on_epoch is not None:
-            on_epoch(state)
+    with one_thread() if _is_small(model, data, settings) else nullcontext():
+        while state.epoch < settings.epochs:
+            state.records.append(run_epoch(state, data, method, settings, watch, stepper))
+            state.epoch += 1
+            if on_epoch is not None:
+                on_epoch(state)
     state.model.eval()
     return state
+
+
+def _is_small(model: nn.Module, data: TrainingData, settings: Settings) -> bool:
+    """Whether a step on a CPU is too small to be shared by threads; of other networks nobody knows."""
+    dense = isinstance(model, Linear | MLP) and data.features.device.type == "cpu"
+    return dense and settings.batch_size * sum(p.numel() for p in model.parameters()) < SHARED_FROM
 
 
 def start(model: nn.Module, data: TrainingData, method: Method, settings: Settings) -> Training:

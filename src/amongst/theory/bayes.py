@@ -8,8 +8,7 @@ tie at the top counts as a failure: the scores then do not tell the labels apart
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +19,7 @@ from amongst.checks import check_choice, check_number
 from amongst.errors import InputError
 from amongst.losses import Psi, get_psi, initial_weights
 from amongst.theory.law import as_posterior, as_row, enumerate_sets, mixed_law
+from amongst.threads import one_thread
 
 __all__ = [
     "BOX",
@@ -27,7 +27,6 @@ __all__ = [
     "bayes_map",
     "is_shift_invariant",
     "minimiser",
-    "one_thread",
     "peaked",
 ]
 
@@ -224,17 +223,6 @@ def _flow(g: Tensor, beta: Tensor, law: Tensor, sets: Tensor, psi: Psi) -> Tenso
         )
         step *= COOLING if count > 0.7 * STEPS else 1
     return g
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Thousands of tiny products are far slower on several threads, on a busy machine above all."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _slope(g: Tensor, beta: Tensor, law: Tensor, sets: Tensor, psi: Psi) -> Tensor:
