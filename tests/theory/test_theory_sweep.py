@@ -98,6 +98,68 @@ def test_the_noise_takes_the_number_of_seeds_of_each_cell(path):
     assert np.allclose(compare(frame)["noise"], 2 * np.sqrt(2 * 0.1**2 / 3))
 
 
+def by_hand(*rows):
+    """Rows of one problem, q = 0.5: (β, lr, seed, accuracy, rule)."""
+    columns = ["beta", "lr", "seed", "accuracy", "rule"]
+    return pd.DataFrame(rows, columns=columns).assign(dataset="a", psi="sigmoid", q=0.5)
+
+
+def test_a_line_of_the_comparison_by_hand():
+    """The accuracies of β = 1, 2 and 64 have means 80, 82 and 90, spreads 1, 2 and 3."""
+    ours = beta_from_sizes(size_law(10, 0.5), "sigmoid")
+    fixed = [
+        (beta, 0.1, seed, mean + spread * (seed - 1), "fixed")
+        for beta, mean, spread in ((1.0, 80.0, 1.0), (2.0, 82.0, 2.0), (64.0, 90.0, 3.0))
+        for seed in range(3)
+    ]
+    auto = [(ours, 0.1, seed, 85.0 + seed, "auto") for seed in range(2)]
+    auto += [(ours, 0.2, seed, 70.0, "auto") for seed in range(2)]
+    line = compare(by_hand(*fixed, *auto)).iloc[0].to_dict()
+    told = ("a", "sigmoid", 0.5, True, ours, 64.0)
+    names = ("dataset", "psi", "q", "trained", "auto_beta", "best_beta")
+    assert tuple(line[name] for name in names) == told
+    numbers = {
+        "auto": 85.5,
+        "auto_std": 0.5**0.5,
+        "best": 90.0,
+        "best_std": 3.0,
+        "small": 82.0,
+        "small_std": 2.0,
+        "to_best": -4.5,
+        "to_small": 3.5,
+        "noise": 2 * (0.5 / 2 + 9 / 3) ** 0.5,
+    }
+    assert {name: line[name] for name in numbers} == pytest.approx(numbers)
+
+
+@pytest.mark.parametrize(
+    ("factor", "near"), [(0.94, False), (0.96, True), (1.04, True), (1.06, False)]
+)
+def test_auto_was_trained_where_its_beta_is_within_a_twentieth(factor, near):
+    ours = beta_from_sizes(size_law(10, 0.5), "sigmoid")
+    fixed = [(beta, 0.1, seed, 80.0, "fixed") for beta in (1.0, 64.0) for seed in range(2)]
+    auto = [(ours * factor, 0.1, seed, 95.0, "auto") for seed in range(2)]
+    line = compare(by_hand(*fixed, *auto)).iloc[0]
+    assert (line["trained"], line["auto"]) == (near, 95.0 if near else 80.0)
+
+
+@pytest.mark.parametrize(
+    ("means", "expected"),
+    [
+        ({0.0: 10.0, 1.0: 80.0, 4.0: 90.0}, 80 + 10 * np.log(1.75) / np.log(4)),
+        ({4.0: 90.0, 1.0: 80.0}, 80 + 10 * np.log(1.75) / np.log(4)),
+        ({1.0: 80.0, 1.5: 84.0}, 84.0),
+        ({2.0: 70.0, 4.0: 84.0}, 70.0),
+    ],
+)
+def test_between_two_betas_accuracy_is_linear_in_their_logarithm(means, expected):
+    """Beyond the last it is that of the last, and β = 0 has no logarithm. Auto has β = 1.75."""
+    rows = [(beta, 0.1, seed, mean, "fixed") for beta, mean in means.items() for seed in range(2)]
+    line = compare(by_hand(*rows)).iloc[0]
+    assert line["auto_beta"] == 1.75
+    assert line["auto"] == pytest.approx(expected)
+
+
 def test_constants_are_found_again_on_other_data_than_the_check():
     truth = AutoRule(lift=3.0, scale=6.0, floor=4.0, cap=64.0)
     frame = pd.concat([made(truth, ("a", "b")), made(AUTO, ("check",))])
