@@ -112,6 +112,18 @@ def test_search_seeds_alone_search_the_whole_grid_at_full_length() -> None:
     assert {(place(t), t.seed) for t in final} == {(i, s) for i in (7, 0) for s in (2, 3, 4)}
 
 
+def test_cells_keep_step() -> None:
+    """A cell that has chosen waits for one that still searches, so that populations are large."""
+    plan = make_plan(request(conditions=("q=0.1", "q=0.3"), screen=None, keep=None))
+    *searched, last = next_round(plan, ()).values()
+    found = records(searched, rising)
+    assert list(next_round(advance(plan, found), {r.key for r in found})) == [last.key]
+    found += records([last], rising)
+    later = next_round(advance(plan, found), {r.key for r in found}).values()
+    assert len(later) == 2 * 2 * 4
+    assert {t.condition for t in later} == {"q=0.1", "q=0.3"}
+
+
 def test_screening_alone_goes_on_with_all_seeds() -> None:
     short, search = run_out(make_plan(request(search_seeds=None, seeds=2)), rising)
     assert len(short) == 8 * 2
