@@ -155,6 +155,7 @@ def test_a_method_without_a_network_stays_if_named() -> None:
         ({"plan": "table1", "protocol": "papers"}, "did you mean 'paper'"),
         ({"plan": "table1", "search": "grid", "protocol": "official"}, "holds out none"),
         ({"plan": "table1", "seeds": 0}, "at least 1"),
+        ({"plan": "table1", "precision": "float31"}, "did you mean 'float32'"),
         ({"plan": "table1", "quick": True, "datasets": ("mnist",)}, "digits alone"),
         ({"plan": "table1", "models": ("linear",)}, "models='linear' is not in table1"),
         ({"plan": "compare"}, "datasets is empty"),
