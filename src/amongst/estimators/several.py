@@ -154,7 +154,7 @@ def best_init(
             "asks for several. Drop checkpoint, or use n_init=1."
         )
     seeds = _init_seeds(settings.seed, estimator.n_init)
-    inits = [clone(estimator).set_params(n_init=1, random_state=seed) for seed in seeds]
+    inits = [clone(estimator).set_params(random_state=seed) for seed in seeds]
     trained = train_several(inits, X, sets)
     scores = np.array([_plausible(estimator, item, X, sets) for item in trained])
     if np.isnan(scores).all():
