@@ -9,6 +9,7 @@ import sqlite3
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -254,6 +255,51 @@ def test_a_damaged_file_is_named_and_left_alone(tmp_path: Path, damage: str) -> 
     with pytest.raises(FileFormatError, match="damaged"), Store(path) as store:
         store.records()
     assert path.read_bytes() == broken
+
+
+def test_a_damaged_page_is_found_before_the_first_change(tmp_path: Path) -> None:
+    """The last of many pages: nothing that opening reads, but for the check of all."""
+    path = tmp_path / "s.sqlite"
+    with Store(path) as store:
+        store.add_all(one(seed, lr=float(lr)) for seed in range(10) for lr in range(20))
+    plain = sqlite3.connect(path)
+    plain.execute("PRAGMA journal_mode = DELETE")
+    plain.close()
+    broken = path.read_bytes()[:-4096] + b"\xff" * 4096
+    path.write_bytes(broken)
+    with pytest.raises(FileFormatError, match="damaged"):
+        Store(path)
+    assert path.read_bytes() == broken
+
+
+def test_a_change_that_fails_midway_is_undone(tmp_path: Path) -> None:
+    def keys() -> Iterator[str]:
+        yield one(0).key
+        raise KeyboardInterrupt
+
+    with Store(tmp_path / "s.sqlite") as store:
+        store.add(one(0))
+        with pytest.raises(KeyboardInterrupt):
+            store.remove(keys())
+        assert store.keys() == {one(0).key}
+        assert store.add(one(1))
+
+
+def test_a_filter_is_a_value_or_a_list_of_values(tmp_path: Path) -> None:
+    with Store(tmp_path / "s.sqlite") as store:
+        store.add_all(one(seed) for seed in range(3))
+        assert [r.trial.seed for r in store.records(seed=[2, 0])] == [0, 2]
+        with pytest.raises(InputError, match=r"seed=\[0\.5\] must be a value, or a list of values"):
+            store.records(seed=[0.5])
+
+
+def test_a_finished_trial_is_in_nobodys_hands(tmp_path: Path) -> None:
+    with Store(tmp_path / "s.sqlite") as a, Store(tmp_path / "s.sqlite") as b:
+        assert a.claim([one(0).key]) == [one(0).key]
+        a.add(one(0))
+        assert b.others() == []
+        a.remove([one(0).key])
+        assert b.claim([one(0).key]) == [one(0).key]
 
 
 def test_a_full_disk_is_named_and_nothing_is_lost(tmp_path: Path) -> None:
