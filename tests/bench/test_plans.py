@@ -222,3 +222,36 @@ def test_the_nearest_published_setting_is_the_nearest(condition: str, rate: str)
     exact = published_point("mnist", rate, "lw-sigmoid", "mlp")
     assert exact is not None
     assert point.values == exact.values
+
+
+def test_trials_are_of_the_data_that_are_there() -> None:
+    plan = make_plan(Request("table1", datasets=("mnist", "kmnist"), methods=("rc",)))
+    bound = plan.bind({"mnist": "5a2387d"}, {"kmnist": "no file"})
+    assert {(trial.dataset, trial.data_digest) for trial in bound.trials} == {("mnist", "5a2387d")}
+    assert [cell.absent for cell in bound.cells] == [""] * 3 + ["no file"] * 3
+    with pytest.raises(InputError, match="no digest for the dataset 'Kuzushiji-MNIST'"):
+        plan.bind({"mnist": "5a2387d"}, {})
+
+
+def test_one_cell_in_rounds_makes_a_plan_in_rounds() -> None:
+    """IPAL has no epochs to shorten."""
+    asked = Request("table2", ("lost",), ("ipal", "rc"), search="grid", screen=5)
+    plan = make_plan(asked)
+    assert [bool(cell.pool) for cell in plan.cells] == [False, True, True]
+    assert plan.staged
+    assert not make_plan(replace(asked, methods=("ipal",))).staged
+
+
+def test_a_comparison_is_named_by_its_data() -> None:
+    assert (
+        make_plan(Request("compare", ("lost", "mnist"), ("rc",))).title
+        == "Comparison on Lost, MNIST"
+    )
+
+
+def test_lw_is_short_for_methods_alone() -> None:
+    with pytest.raises(InputError) as caught:
+        make_plan(Request("table1", datasets=("lv",)))
+    assert "lw" not in str(caught.value)
+    with pytest.raises(InputError, match="'lw'"):
+        make_plan(Request("table1", methods=("lv",)))
