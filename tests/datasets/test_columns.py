@@ -100,3 +100,15 @@ def test_an_archive_of_features_alone_has_no_candidates(tmp_path: Path) -> None:
     assert table.candidates is None
     assert table.truth is None
     assert table.features.tolist() == [[1, 0], [0, 1]]
+
+
+@pytest.mark.parametrize("argument", ["candidates", "truth", "features", "index", "ignore"])
+def test_a_column_that_is_not_there_is_told_with_its_argument(
+    tmp_path: Path, argument: str
+) -> None:
+    path = write(tmp_path, "f,g,s\n1,2,a|b\n")
+    options: dict = {"candidates": "s", argument: ["h"] if argument == "ignore" else "h"}
+    with pytest.raises(
+        InputError, match=rf"^{argument}: .* has no column 'h'.* Its columns: f, g, s\.$"
+    ):
+        read_table(path, **options)
