@@ -143,6 +143,13 @@ def test_auto_was_trained_where_its_beta_is_within_a_twentieth(factor, near):
     assert (line["trained"], line["auto"]) == (near, 95.0 if near else 80.0)
 
 
+def test_runs_of_auto_are_one_cell_whatever_their_betas():
+    rows = [(beta, 0.1, seed, 80.0 + seed, "auto") for seed, beta in enumerate((1.5, 1.75, 2.0))]
+    found = cells(by_hand(*rows, (9.0, 0.2, 0, 10.0, "auto"), (1.0, 0.1, 0, 99.0, "fixed")), "auto")
+    numbers = found[["beta", "lr", "mean", "std", "n"]].to_numpy().tolist()
+    assert numbers == [[1.75, 0.1, 81.0, 1.0, 3]]
+
+
 @pytest.mark.parametrize(
     ("means", "expected"),
     [
@@ -190,11 +197,17 @@ def test_report_prints_the_table_and_draws(path, tmp_path, capsys, monkeypatch):
     assert png.read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_ragged_sweep_is_drawn_too(path, tmp_path):
+@pytest.mark.parametrize(("psi", "dataset"), [("sigmoid", "b"), ("cross_entropy", "a")])
+def test_a_ragged_sweep_is_drawn_too(path, tmp_path, psi, dataset):
+    """With its scale of colours, which was left out where the last map has no rows."""
     pytest.importorskip("matplotlib")
     frame = read_sweep(path)
-    draw_sweep(frame[(frame.psi == "sigmoid") | (frame.dataset == "b")], tmp_path / "map.svg")
-    assert "</svg>" in (tmp_path / "map.svg").read_text()
+    draw_sweep(frame[(frame.psi == psi) | (frame.dataset == dataset)], tmp_path / "map.svg")
+    drawn = (tmp_path / "map.svg").read_text()
+    assert "</svg>" in drawn
+    titles = [f"{d}, {p.replace('_', ' ')}" for d in "ab" for p in ("cross_entropy", "sigmoid")]
+    for text in ("points below the best β of this q", *(f"{beta:g}" for beta in BETAS), *titles):
+        assert f"<!-- {text} -->" in drawn
 
 
 def test_markdown_marks_what_was_not_trained(path):

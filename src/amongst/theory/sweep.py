@@ -222,11 +222,11 @@ def draw_sweep(frame: pd.DataFrame, path: str | PathLike[str], rule: AutoRule = 
     figure = maker.Figure(
         figsize=(1.2 + 5.4 * len(psis), 0.8 + 3.6 * len(datasets)), layout="constrained"
     )
-    grid = figure.subplots(len(datasets), len(psis), squeeze=False)
+    grid, image = figure.subplots(len(datasets), len(psis), squeeze=False), None
     for (dataset, row), (psi, column) in product(enumerate(datasets), enumerate(psis)):
         part = fixed[(fixed["dataset"] == row) & (fixed["psi"] == column)]
         axes = grid[dataset][psi]
-        image = _draw_part(axes, part, rule) if len(part) else None
+        image = _draw_part(axes, part, rule) if len(part) else image
         axes.set_title(f"{row}, {column.replace('_', ' ')}")
     if image is not None:
         figure.colorbar(image, ax=grid, shrink=0.5, label="points below the best β of this q")
