@@ -15,13 +15,15 @@ from amongst.engine import (
     Settings,
     as_device,
     predict_scores,
+    split_seed,
     train,
     training_data,
 )
 from amongst.engine.checkpoint import fingerprint
+from amongst.engine.door import check_optimizer
 from amongst.engine.population import Member, train_population
 from amongst.errors import InputError
-from amongst.methods import LW
+from amongst.methods import CC, LW
 
 N, D, K = 12, 3, 3
 X = np.random.default_rng(0).normal(size=(N, D))
@@ -112,3 +114,26 @@ def test_what_a_population_does_not_have(make: Callable[[Any], object], words: s
     result = train_population(Features.of(X), members, model="linear", device="cpu")
     with pytest.raises(InputError, match=words):
         make(result)
+
+
+def test_an_optimiser_that_start_does_not_make_is_left_to_its_owner() -> None:
+    one, two = nn.Parameter(torch.zeros(1)), nn.Parameter(torch.zeros(1))
+    groups = [{"params": [one], "momentum": 0.5}, {"params": [two]}]
+    check_optimizer(torch.optim.RMSprop([one]), Settings())
+    check_optimizer(torch.optim.SGD(groups, lr=0.1), Settings())
+    with pytest.raises(InputError, match=r"momentum=0\.5, but the settings say"):
+        check_optimizer(torch.optim.SGD(groups[:1], lr=0.1, weight_decay=1e-3), Settings())
+
+
+class Seen(nn.Linear):
+    """Notes the seed of the generator that dropout would draw from."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.seeds = [*getattr(self, "seeds", []), torch.initial_seed()]
+        return super().forward(x)
+
+
+def test_dropout_has_a_seed_of_its_own_for_each_epoch() -> None:
+    model, settings = Seen(D, K), Settings(epochs=3, batch_size=N, seed=5)
+    train(model, training_data(Features.of(X), SETS), CC(), settings)
+    assert model.seeds == [split_seed(5)[2] + epoch for epoch in range(3)]
