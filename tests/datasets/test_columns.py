@@ -112,3 +112,21 @@ def test_a_column_that_is_not_there_is_told_with_its_argument(
         InputError, match=rf"^{argument}: .* has no column 'h'.* Its columns: f, g, s\.$"
     ):
         read_table(path, **options)
+
+
+@pytest.mark.parametrize(("count", "more"), [(5, ";"), (6, ", … (6 in all);")])
+def test_five_columns_of_text_are_named(tmp_path: Path, count: int, more: str) -> None:
+    names = "abcdef"[:count]
+    path = write(tmp_path, ",".join(names) + "\n" + ",".join("x" * count) + "\n")
+    with pytest.raises(InputError) as caught:
+        read_table(path)
+    assert f"not numeric: 'a', 'b', 'c', 'd', 'e'{more} 'a' holds 'x'" in str(caught.value)
+
+
+@pytest.mark.parametrize(("count", "more"), [(12, "."), (13, ", … (13 in all).")])
+def test_twelve_columns_are_listed(tmp_path: Path, count: int, more: str) -> None:
+    names = "abcdefghijklm"[:count]
+    path = write(tmp_path, ",".join(names) + "\n" + ",".join("1" * count) + "\n")
+    with pytest.raises(InputError) as caught:
+        read_table(path, truth="zzz")
+    assert str(caught.value).endswith(f"Its columns: a, b, c, d, e, f, g, h, i, j, k, l{more}")
