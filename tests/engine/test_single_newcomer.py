@@ -342,3 +342,24 @@ def test_a_stepper_of_ones_own_takes_the_place_of_a_step() -> None:
     assert seen == 2 * [16, 16, 8]
     assert run.history[["loss", "covering"]].to_numpy().tolist() == [[3.0, 1.0]] * 2
     assert torch.equal(model.weight, before)
+
+
+@pytest.mark.parametrize(
+    ("loss", "words"),
+    [(torch.nan, "the loss became nan in epoch 1"), (-torch.inf, "became -inf in"), (2.0, "")],
+)
+def test_a_loss_that_is_no_number_is_divergence_in_a_network_of_numbers(
+    loss: float, words: str
+) -> None:
+    found = single._divergence(loss, start(nn.Linear(D, K), problem(), CC(), SETTINGS))
+    assert words in found
+    assert bool(found) is bool(words)
+
+
+def test_of_a_long_error_the_first_line_is_told() -> None:
+    class Wordy(nn.Linear):
+        def forward(self, x: Tensor) -> Tensor:
+            raise ValueError("\n  too wide\nby far")
+
+    with pytest.raises(InputError, match=r": too wide\.$"):
+        train(Wordy(D, K), problem(), CC(), SETTINGS)
