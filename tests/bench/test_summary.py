@@ -125,3 +125,10 @@ def test_one_table_of_the_oracles_is_said() -> None:
     marked = replace(plain, entries=dict([(first[0], replace(first[1], oracle=True)), *others]))
     (told,) = overview([], [plain, marked]).alerts
     assert told == "Some settings were chosen by the oracle, which reads true labels (marked †)."
+
+
+def test_a_winner_that_met_nobody_agrees_with_nobody() -> None:
+    plan = make_plan(Request("table1", ("mnist",), (LW,), conditions=("q=0.1", "q=0.3"), seeds=1))
+    records = [Record(t, {"accuracy_last10": 0.98}) for t in plan.trials]
+    ((_, text),) = overview(records, [collect(records, plan)]).findings
+    assert "ours too" not in text

@@ -100,8 +100,13 @@ def _wins(table: Table) -> str:
 
 
 def _agreement(table: Table) -> str:
-    """How often the paper's winner is ours too, of the contests where it has a result."""
-    shared = [entry for entry in table.filled if entry.published and entry.published.mark == "best"]
+    """How often the paper's winner is ours too, of the contests where it met another method."""
+    met = Counter(entry.place.contest for entry in table.filled)
+    shared = [
+        e
+        for e in table.filled
+        if e.published and e.published.mark == "best" and met[e.place.contest] > 1
+    ]
     same = sum(entry.best for entry in shared)
     return f"The paper's best method is ours too in {same} of {len(shared)}." if shared else ""
 
