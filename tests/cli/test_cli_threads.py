@@ -1,12 +1,15 @@
-"""Threads of the command line wait without holding the cores; that is settled before torch is loaded."""
+"""The command line's process: threads wait without holding the cores, and freed memory is kept."""
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
 
 import pytest
+
+from amongst.cli import app
 
 SCRIPT = """
 import os, sys
@@ -24,3 +27,24 @@ def test_threads_spin_briefly_unless_told_otherwise(given: str | None, found: st
     command = [sys.executable, "-c", SCRIPT]
     ended = subprocess.run(command, env=own, capture_output=True, text=True, check=False)
     assert (ended.stdout.strip(), ended.stderr) == (found, "")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="mallopt is glibc's")
+def test_freed_memory_is_kept_and_its_absence_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Libc:
+        def __init__(self) -> None:
+            self.asked: list[tuple[int, int]] = []
+
+        def mallopt(self, name: int, size: int) -> int:
+            self.asked.append((name, size))
+            return 1
+
+    libc = Libc()
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: libc)
+    app._keep_memory()
+    assert libc.asked == [(-1, 1 << 30), (-3, 32 << 20)]
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: object())
+    app._keep_memory()
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setattr(ctypes, "CDLL", None)
+    app._keep_memory()
