@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import os
-import sys
 from typing import Annotated, Any
 
 import typer
@@ -13,6 +10,7 @@ from typer.core import TyperGroup
 from amongst.cli import bench, datasets, evidence, tables
 from amongst.cli.classical import classical
 from amongst.cli.files import as_given
+from amongst.cli.process import prepare
 from amongst.cli.report import report
 from amongst.cli.results import results
 from amongst.cli.saying import fail, one_line_warnings
@@ -22,16 +20,6 @@ from amongst.cli.wording import worded
 from amongst.errors import AmongstError
 
 __all__ = ["app", "main"]
-
-WAITING = ("GOMP_SPINCOUNT", "1000")
-"""How long PyTorch's threads spin for each other, read when it is loaded. By default they keep the
-cores from whoever else has work, and from each other: a search on a busy machine took five times as
-long. An idle one is no slower for it."""
-
-TRIM, MMAP = -1, -3
-KEPT = ((TRIM, 1 << 30), (MMAP, 32 << 20))
-"""What glibc keeps for the next step: by default each gives large pieces back to the system and asks
-for them anew, a third of the time of a search."""
 
 
 class Commands(TyperGroup):
@@ -94,8 +82,7 @@ def _options(
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; a mistake costs one line on standard error and exit code 2."""
-    os.environ.setdefault(*WAITING)
-    _keep_memory()
+    prepare()
     try:
         with one_line_warnings():
             app(arguments)
@@ -103,16 +90,3 @@ def main(arguments: list[str] | None = None) -> None:
         fail(worded(as_given(str(error))))
     except OSError as error:
         fail(f"{error.filename or 'file'}: {error.strerror or error}")
-
-
-def _keep_memory() -> None:
-    """Pieces of memory that a training step frees wait for the next one; where there is no glibc,
-    nothing changes."""
-    if sys.platform != "linux":
-        return
-    try:
-        keep = ctypes.CDLL(None).mallopt
-    except (OSError, AttributeError):
-        return
-    for name, size in KEPT:
-        keep(name, size)

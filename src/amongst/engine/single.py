@@ -38,8 +38,8 @@ __all__ = ["Training", "predict_scores", "run_epoch", "start", "train"]
 
 EVALUATION_BATCH = 1024
 SHARED_FROM = 64_000_000
-"""Rows of a batch × parameters from which two threads were faster than one on an idle machine; below,
-they lost a third there, and on a busy one were ten times slower."""
+"""Rows of a batch × parameters from which two threads are faster than one on an idle machine; on a
+busy one, threads that wait for each other at every small product are far slower."""
 
 Stepper = Callable[[Tensor], Tensor]
 """Rows of a batch to (sum of losses, rows covered), shape (2,), after one optimiser step."""

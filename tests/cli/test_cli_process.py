@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from amongst.cli import app
+from amongst.cli import process
 
 SCRIPT = """
 import os, sys
@@ -41,10 +41,10 @@ def test_freed_memory_is_kept_and_its_absence_is_no_error(monkeypatch: pytest.Mo
 
     libc = Libc()
     monkeypatch.setattr(ctypes, "CDLL", lambda _: libc)
-    app._keep_memory()
+    process._keep_memory()
     assert libc.asked == [(-1, 1 << 30), (-3, 32 << 20)]
     monkeypatch.setattr(ctypes, "CDLL", lambda _: object())
-    app._keep_memory()
+    process._keep_memory()
     monkeypatch.setattr(sys, "platform", "win32")
     monkeypatch.setattr(ctypes, "CDLL", None)
-    app._keep_memory()
+    process._keep_memory()
