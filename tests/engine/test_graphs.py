@@ -5,12 +5,14 @@ from __future__ import annotations
 import gc
 import shutil
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor, nn
 
 from amongst.engine import Features, Settings, Training, TrainingData, start, train
+from amongst.engine.checkpoint import load_checkpoint, save_checkpoint
 from amongst.engine.graphs import GraphedStep, graphed_step
 from amongst.errors import InputError
 from amongst.methods import CC, LW, RC, Method
@@ -93,6 +95,47 @@ def test_going_on_from_a_checkpoint_takes_the_optimisers_state_along() -> None:
     stepper = GraphedStep(half, data, LW(), settings, compile=False)
     again = train(half.model, data, LW(), settings, training=half, stepper=stepper)
     assert distance(again.model, whole.model) < 1e-6
+
+
+def resumed(data: TrainingData, settings: Settings, path: Path) -> tuple[Training, GraphedStep]:
+    """Half of a training by captured steps, its file, and a new process's state and step."""
+    half = trained(data, LW(), replace(settings, epochs=settings.epochs // 2), False)
+    save_checkpoint(path, half, "mark")
+    model = build_model("convnet", data.features.shape, K, seed=2)
+    state = start(model.to(data.features.device), data, LW(), settings)
+    load_checkpoint(path, state, "mark")
+    for layer in model.modules():
+        if hasattr(layer, "p"):
+            layer.p = 0.0
+    return state, GraphedStep(state, data, LW(), settings, compile=False)
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_moments_from_a_file_lie_in_memory_as_their_parameters_do(
+    optimizer: str, tmp_path: Path
+) -> None:
+    settings = Settings(epochs=2, batch_size=4, lr=0.01, optimizer=optimizer)
+    state, _ = resumed(problem("cpu", (3, 28, 28), n=4), settings, tmp_path / "half.amongst")
+    moments = [
+        (parameter, value)
+        for parameter, slots in state.optimizer.state.items()
+        for value in slots.values()
+        if value.shape == parameter.shape
+    ]
+    assert any(not parameter.is_contiguous() for parameter, _ in moments)
+    for parameter, value in moments:
+        assert value.stride() == parameter.stride()
+
+
+@GPU
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_a_convnet_goes_on_from_its_file(optimizer: str, tmp_path: Path) -> None:
+    data = problem("cuda", (3, 28, 28), n=40)
+    settings = Settings(epochs=4, batch_size=16, lr=0.01, optimizer=optimizer)
+    whole = trained(data, LW(), settings, False)
+    state, stepper = resumed(data, settings, tmp_path / "half.amongst")
+    again = train(state.model, data, LW(), settings, training=state, stepper=stepper)
+    assert distance(again.model, whole.model) < 1e-3
 
 
 @dataclass(frozen=True)

@@ -302,7 +302,18 @@ def _capturable(state: Training, settings: Settings, rate: Tensor) -> torch.opti
         new.load_state_dict({"state": old["state"], "param_groups": fresh["param_groups"]})
         for group in new.param_groups:
             group["lr"] = rate
+        _lay_alike(new)
     return new
+
+
+@torch.no_grad()
+def _lay_alike(optimizer: torch.optim.Optimizer) -> None:
+    """Moments in memory as their parameters are: a file knows no channels-last, and a fused kernel on
+    a GPU refuses to mix the two."""
+    for parameter, slots in optimizer.state.items():
+        for name, value in slots.items():
+            if isinstance(value, Tensor) and value.shape == parameter.shape:
+                slots[name] = torch.empty_like(parameter).copy_(value)
 
 
 class _WideConvolution(nn.Conv2d):
