@@ -84,7 +84,8 @@ def test_lw_wins_truly_where_every_way_of_tuning_says_so() -> None:
     ahead, level = Margin(0.5, "lw", "rc", 0.01), Margin(0.1, "lw", "rc", 0.6)
     ways = {"A": {"grid": ahead, "study": Margin(0.3, "lw", "cc", 0.04)},
             "B": {"grid": ahead, "study": level},
-            "C": {"grid": ahead, "published": level}}  # fmt: skip
+            "C": {"grid": ahead, "published": level},
+            "D": {"grid": ahead, "oracle": ahead}}  # fmt: skip
     told = _everywhere([Contest(where, level, ours) for where, ours in ways.items()])
     assert told.endswith("in 1 of 2 comparisons: A (+0.30 to +0.50).")
     assert _everywhere([Contest("A", level, {"grid": ahead})]) == ""

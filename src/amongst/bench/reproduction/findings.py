@@ -47,6 +47,7 @@ WAYS = {
     "study": "one schedule for all in [a study](defaults.md#beside-tuned-methods) of 100 epochs on "
     "all rows, chosen by test accuracy",
 }
+SHARED = {"equal", "study"}
 UNEQUAL = {"published": "not tuned alike: published settings, else defaults"}
 SEARCHED = {"grid": "whole grids", "short grid": "grids cut by a short round"}
 
@@ -227,9 +228,13 @@ def _wins(contests: Sequence[Contest], way: str) -> str:
 
 
 def _everywhere(contests: Sequence[Contest]) -> str:
-    """Where LW is ahead by all ways of tuning on a grid, if there are two at least."""
-    ways = {c.where: [c.ours[way] for way in WAYS if way in c.ours] for c in contests}
-    several = {where: found for where, found in ways.items() if len(found) > 1}
+    """Where LW is ahead by all ways of tuning on a grid, own ones and one that all methods share."""
+    ways = {c.where: {way: c.ours[way] for way in WAYS if way in c.ours} for c in contests}
+    several = {
+        where: found.values()
+        for where, found in ways.items()
+        if found.keys() & SHARED and found.keys() - SHARED
+    }
     if not several:
         return ""
     ahead = [
@@ -239,8 +244,9 @@ def _everywhere(contests: Sequence[Contest]) -> str:
         and (values := [margin.value for margin in found])
     ]
     return (
-        f"LW is significantly ahead by every way of tuning on a grid that was run, two at least, in "
-        f"{len(ahead)} of {len(several)} comparisons{': ' if ahead else ''}{'; '.join(ahead)}."
+        "Where own grids and a grid or schedule for all were run, LW is significantly ahead by every "
+        f"way of tuning in {len(ahead)} of {len(several)} comparisons"
+        f"{': ' if ahead else ''}{'; '.join(ahead)}."
     )
 
 
