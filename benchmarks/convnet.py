@@ -19,6 +19,7 @@ import argparse
 import re
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import torch
@@ -54,7 +55,7 @@ COLUMNS = {
     "training_ratio": ".2f",
     "seconds_with_evaluation": ".3f",
     "ratio": ".2f",
-    "TFLOP_per_second": ".1f",
+    "TFLOP_per_second": ".3g",
     "product_share": ".3f",
     "GiB": ".2f",
     "note": "s",
@@ -67,13 +68,14 @@ def main() -> None:
     limits = measure.ceilings(device)
     print({name: f"{rate / 1e12:.2f} T" for name, rate in limits.items()}, flush=True)
     data = synthetic(args.rows, device)
-    content = {"machine": measure.machine(device), "ceilings": limits, "rows": []}
+    content: dict[str, Any] = {"machine": measure.machine(device), "ceilings": limits, "rows": []}
     for row in measured(args, data, device):
         content["rows"].append(row)
         compare(content["rows"], limits)
         measure.save(args.json, content)
     print(content["machine"], f"{flop_per_image() / 1e9:.2f} GFLOP per image and step")
     print(measure.table(content["rows"], COLUMNS))
+    measure.end(content["rows"])
 
 
 def arguments() -> argparse.Namespace:
@@ -102,7 +104,7 @@ def measured(
         if time.perf_counter() < until:
             measure.reset_memory(device)
             torch.compiler.reset()
-            yield measure.attempt(name, lambda name=name: timed(name, args, data, device))
+            yield measure.attempt(name, partial(timed, name, args, data, device))
 
 
 def compare(rows: list[dict[str, Any]], limits: dict[str, float]) -> None:
@@ -166,7 +168,7 @@ def timed(
         "training_seconds": training,
         "seconds_with_evaluation": training + scoring,
         "precision": precision,
-        "GiB": measure.peak_memory(device),
+        **measure.peak_memory(device),
         "note": f"{1e3 * training * args.batch_size / EPOCH:.2f} ms/step, ready in {ready:.0f} s",
     }
 
@@ -244,7 +246,7 @@ def time_stacked(
     return {
         "training_seconds": took * EPOCH / args.batch_size,
         "precision": precision,
-        "GiB": measure.peak_memory(device),
+        **measure.peak_memory(device),
         "note": f"{1e3 * took:.2f} ms/step and member, ready in {ready:.0f} s",
     }
 
@@ -288,8 +290,8 @@ def time_public(
     return {
         "training_seconds": training,
         "seconds_with_evaluation": training + scoring,
-        "precision": "tf32",
-        "GiB": measure.peak_memory(device),
+        "precision": "tf32" if device.type == "cuda" else "float32",
+        **measure.peak_memory(device),
         "note": "weights from a second pass",
     }
 

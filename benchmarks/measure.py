@@ -10,6 +10,7 @@ import time
 import traceback
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ def ceilings(device: torch.device) -> dict[str, float]:
             continue
         torch.set_float32_matmul_precision("high" if name == "tf32" else "highest")
         a, b = (torch.randn(n, n, device=device, dtype=dtype) for _ in range(2))
-        found[name] = 2 * n**3 / _per_call(lambda a=a, b=b: a @ b, device)
+        found[name] = 2 * n**3 / _per_call(partial(torch.matmul, a, b), device)
     torch.set_float32_matmul_precision("highest")
     source = torch.randn(2**28 if device.type == "cuda" else 2**24, device=device)
     target = torch.empty_like(source)
@@ -61,11 +62,10 @@ def _per_call(run: Callable[[], object], device: torch.device, calls: int = 10) 
     return seconds(many, device) / calls
 
 
-def peak_memory(device: torch.device) -> float:
-    """GiB at the most since `reset_memory`; NaN on a CPU."""
-    if device.type != "cuda":
-        return float("nan")
-    return torch.cuda.max_memory_allocated(device) / 2**30
+def peak_memory(device: torch.device) -> dict[str, float]:
+    """GiB at the most since `reset_memory`; nothing on a CPU."""
+    on_gpu = device.type == "cuda"
+    return {"GiB": torch.cuda.max_memory_allocated(device) / 2**30} if on_gpu else {}
 
 
 def reset_memory(device: torch.device) -> None:
@@ -85,6 +85,13 @@ def attempt(name: str, run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         row = {"variant": name, "error": f"{type(error).__name__}: {str(error)[:200]}"}
     print({k: round(v, 6) if isinstance(v, float) else v for k, v in row.items()}, flush=True)
     return row
+
+
+def end(rows: list[dict[str, Any]]) -> None:
+    """Leave with status 1 if a variant failed; call it last, when all that is known is printed."""
+    failed = [row["variant"] for row in rows if "error" in row]
+    if failed:
+        raise SystemExit(f"{len(failed)} of {len(rows)} variants failed: {', '.join(failed)}")
 
 
 def machine(device: torch.device) -> dict[str, str]:

@@ -29,11 +29,11 @@ from amongst.engine.graphs import graphed_step
 from amongst.engine.population import Member, plan_memory
 from amongst.engine.population.backends import make_stepper
 from amongst.engine.population.cohort import Cohort, form_cohort
-from amongst.engine.population.evaluate import measure_watched
+from amongst.engine.population.evaluate import measure_watched, serve_many
 from amongst.engine.population.member import arrange
 from amongst.engine.precision import products_in
 from amongst.engine.single import run_epoch, start
-from amongst.methods import CC, LW, PRODEN
+from amongst.methods import CC, LW, PRODEN, Method
 from amongst.metrics import accuracy
 from amongst.models import build_model
 
@@ -56,13 +56,14 @@ def main() -> None:
     data = synthetic(args.rows, args.test_rows, device)
     limits = measure.ceilings(device)
     print({name: f"{rate / 1e12:.2f} T" for name, rate in limits.items()}, flush=True)
-    content = {"machine": measure.machine(device), "ceilings": limits, "rows": []}
+    content: dict[str, Any] = {"machine": measure.machine(device), "ceilings": limits, "rows": []}
     for row in measured(args, data, device, limits):
         content["rows"].append(row)
         compare(content["rows"])
         measure.save(args.json, content)
     print(content["machine"])
     print(measure.table(content["rows"], COLUMNS))
+    measure.end(content["rows"])
 
 
 def arguments() -> argparse.Namespace:
@@ -213,7 +214,7 @@ def population(
     found = []
     for i in range(members):
         settings = replace(base, seed=i, lr=0.01 * (1 + i % 5), weight_decay=10.0 ** -(2 + i % 5))
-        method = LW(beta=float(1 + i % 2))
+        method: Method = LW(beta=float(1 + i % 2))
         if args.mixed:
             method = (LW(beta=2.0), LW(psi="sigmoid"), CC(), PRODEN())[i % 4]
             settings = replace(settings, optimizer="adam" if i % 3 == 0 else "sgd")
@@ -234,7 +235,7 @@ def time_population(
     chosen = population(args, data, members, precision)
     plan = plan_memory(chosen, data["train"], "mlp", device=device)
     cohort = form_cohort(chosen, data["train"], "mlp", {}, pad=device.type == "cuda")
-    options = {}
+    options: dict[str, Any] = {}
     if args.tiles:
         import tiles
 
@@ -250,7 +251,8 @@ def time_population(
 
     with torch.no_grad(), products_in(precision):
         training = measure.seconds(train, device, args.epochs)
-        scoring = measure.seconds(lambda: measure_watched(cohort, watch), device, 2)
+        many = serve_many(cohort, watch)
+        scoring = measure.seconds(lambda: measure_watched(cohort, watch, many), device, 2)
     each = (training + scoring) / members
     work, traffic = work_of(cohort, 4 if precision != "float64" else 8)
     steps = len(cohort.sizes)
@@ -261,7 +263,7 @@ def time_population(
         "product_share": work * members / training / limits[precision],
         "copy_share": traffic * steps * members / training / limits["copy"],
         "evaluation_share": scoring / (training + scoring),
-        **({"GiB": measure.peak_memory(device)} if device.type == "cuda" else {}),
+        **measure.peak_memory(device),
         "planned_GiB": plan.total / 2**30,
         "alive": int(cohort.alive.sum()),
         "note": f"{1e3 * training / steps:.3f} ms/step, plan {plan.total / 2**30:.1f} GiB",

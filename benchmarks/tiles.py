@@ -5,14 +5,15 @@
 The fastest tiles of each kernel are put together, measured as a whole step, and written as "best",
 which `population.py --tiles tiles.json` reads. Every variant starts from fresh members and says how
 many are alive at its end: the kernels skip a dead member, so that a row with dead ones is too fast,
-and is not chosen. The file is written after every variant, with the best so far.
+and is not chosen. A kernel may refuse some of the tiles that are tried; a whole step or a part of it
+that fails is an error. The file is written after every variant, with the best so far.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
@@ -43,7 +44,11 @@ WEIGHT = [(64, 64, 64, 8, 2, 0), (128, 64, 64, 8, 2, 0), (64, 32, 64, 4, 2, 0),
           (64, 64, 64, 8, 3, 0), (64, 64, 64, 4, 2, 128), (128, 64, 64, 16, 2, 0),
           (64, 64, 128, 8, 2, 0), (128, 32, 64, 8, 2, 0), (64, 64, 32, 8, 4, 0),
           (64, 128, 64, 8, 2, 128), (128, 128, 64, 16, 2, 0)]  # fmt: skip
-TRIED = {"forward": FORWARD, "backward": BACKWARD, "weight": WEIGHT}
+TRIED: dict[str, Sequence[tuple[int, ...]]] = {
+    "forward": FORWARD,
+    "backward": BACKWARD,
+    "weight": WEIGHT,
+}
 
 
 def main() -> None:
@@ -59,7 +64,7 @@ def main() -> None:
     chosen = population.population(args, data, args.members, "bf16")
     cohort = form_cohort(chosen, data["train"], "mlp", {}, pad=True)
     fresh = {name: value.clone() for name, value in cohort.state().items()}
-    content = {"machine": measure.machine(device), "rows": []}
+    content: dict[str, Any] = {"machine": measure.machine(device), "rows": []}
     with torch.no_grad():
         cohort.begin_epoch(0)
         for row, best in measured(cohort, fresh, args.until):
@@ -67,6 +72,7 @@ def main() -> None:
             measure.save(args.json, content | {"best": asdict(best)})
     print(measure.table(content["rows"], COLUMNS))
     print(best)
+    measure.end([row for row in content["rows"] if "tiles" not in row])
 
 
 def measured(cohort: Cohort, fresh: State, until: float) -> Iterator[tuple[dict[str, Any], Tiles]]:
@@ -123,7 +129,8 @@ def with_tiles(base: Tiles, kind: str, numbers: tuple[int, ...]) -> Tiles:
     *shape, warps, stages, registers = numbers
     launch = {"num_warps": warps, "num_stages": stages}
     launch |= {"maxnreg": registers} if registers else {}
-    return replace(base, **{kind: tuple(shape)}, launches=base.launches | {kind: launch})
+    changed: dict[str, Any] = {kind: tuple(shape), "launches": base.launches | {kind: launch}}
+    return replace(base, **changed)
 
 
 def parts(cohort: Cohort, fresh: State, tiles: Tiles) -> Iterator[dict[str, Any]]:
@@ -136,12 +143,12 @@ def parts(cohort: Cohort, fresh: State, tiles: Tiles) -> Iterator[dict[str, Any]
     n, everyone = step.network.n_hidden, (0, len(cohort))
     runs: dict[str, Callable[[], None]] = {"gather": lambda: step.gather(size)}
     for i in range(n):
-        runs[f"forward {i}"] = lambda i=i: step._forward_layer(i, size, *everyone)
+        runs[f"forward {i}"] = partial(step._forward_layer, i, size, *everyone)
     runs |= {"forward all + head": lambda: step.forward(size), "loss": lambda: loss.loss(size)}
     for i in reversed(range(n)):
-        runs[f"backward {i}"] = lambda i=i: step._backward_layer(i, size)
+        runs[f"backward {i}"] = partial(step._backward_layer, i, size)
     for i in range(n + 1):
-        runs[f"weight {i}"] = lambda i=i: step._update_weight(i, size)
+        runs[f"weight {i}"] = partial(step._update_weight, i, size)
     runs["norm 0"] = lambda: step._update_norm(0, size, *everyone, move=True)
     for name, run in runs.items():
         yield timed(name, run, cohort, fresh)
