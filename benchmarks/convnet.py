@@ -148,6 +148,7 @@ def timed(
     if name == "public":
         return time_public(args, data, device)
     kind, precision, *extras = name.split("-")
+    measure.check_precision(precision, device)
     if kind == "stacked":
         return time_stacked(precision, int(extras[0]), args, data, device)
     settings = Settings(batch_size=args.batch_size, precision=precision)
@@ -199,14 +200,14 @@ def time_steps(
 ) -> float:
     """Seconds for an epoch's worth of steps."""
     order = permutation(0, 0, len(data["training"]), device)
-    size = args.batch_size
+    size, count = int(args.batch_size), int(args.batches)
 
     def batches() -> None:
-        for i in range(args.batches):
+        for i in range(count):
             a = i * size % (len(order) - size)
             run(order[a : a + size])
 
-    return measure.seconds(batches, device, 3) * EPOCH / (args.batches * size)
+    return measure.seconds(batches, device, 3) * EPOCH / (count * size)
 
 
 def time_scoring(

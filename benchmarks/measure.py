@@ -76,6 +76,12 @@ def reset_memory(device: torch.device) -> None:
         torch.cuda.reset_peak_memory_stats(device)
 
 
+def check_precision(precision: str, device: torch.device) -> None:
+    """A CPU trains in float32 whatever is asked for: its figures would bear a wrong name."""
+    if device.type == "cpu" and precision in ("bf16", "tf32"):
+        raise ValueError(f"{precision} is for a GPU; on a CPU this would be float32 again")
+
+
 def attempt(name: str, run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """Run one variant; a failure is printed and recorded, and does not stop the others."""
     try:

@@ -231,6 +231,7 @@ def time_population(
     members: int,
     precision: str,
 ) -> dict[str, Any]:
+    measure.check_precision(precision, device)
     measure.reset_memory(device)
     chosen = population(args, data, members, precision)
     plan = plan_memory(chosen, data["train"], "mlp", device=device)
@@ -260,7 +261,7 @@ def time_population(
         "members": members,
         "seconds_per_epoch_and_model": each,
         "milliseconds_per_step": 1e3 * training / steps,
-        "product_share": work * members / training / limits[precision],
+        **share(work * members / training, limits.get(precision)),
         "copy_share": traffic * steps * members / training / limits["copy"],
         "evaluation_share": scoring / (training + scoring),
         **measure.peak_memory(device),
@@ -268,6 +269,11 @@ def time_population(
         "alive": int(cohort.alive.sum()),
         "note": f"{1e3 * training / steps:.3f} ms/step, plan {plan.total / 2**30:.1f} GiB",
     }
+
+
+def share(rate: float, limit: float | None) -> dict[str, float]:
+    """Of the ceiling of matrix products, where that was measured: it is not for float64."""
+    return {} if limit is None else {"product_share": rate / limit}
 
 
 def work_of(cohort: Cohort, item: int) -> tuple[float, float]:

@@ -3,13 +3,14 @@
     AMONGST_DATA=FOLDER python benchmarks/precision.py --json precision.json
 
 Members of one seed share candidate sets, initial weights and orders of rows, so that differences
-between precisions pair. The file is written after every precision.
+between precisions pair. bf16 and tf32 need a GPU. The file is written after every precision.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
+from functools import partial
 from typing import Any
 
 import torch
@@ -22,7 +23,7 @@ from amongst.engine.population import Member, train_population
 from amongst.methods import LW
 from amongst.metrics import accuracy
 
-COLUMNS = {"precision": "s", "accuracy": ".4f", "spread": ".4f", "difference": "+.4f",
+COLUMNS = {"variant": "s", "accuracy": ".4f", "spread": ".4f", "difference": "+.4f",
            "seconds": ".1f"}  # fmt: skip
 
 
@@ -42,28 +43,38 @@ def main() -> None:
              "epochs": args.epochs}  # fmt: skip
     rows: list[dict[str, Any]] = []
     for precision in args.precisions.split(","):
-        rows.append(trained(precision, args, data, device))
-        rows[-1]["difference"] = rows[-1]["accuracy"] - rows[0]["accuracy"]
+        rows.append(measure.attempt(precision, partial(trained, precision, args, data, device)))
+        compare(rows)
         measure.save(args.json, {"machine": measure.machine(device), "facts": facts, "rows": rows})
     print(measure.table(rows, COLUMNS))
+    measure.end(rows)
+
+
+def compare(rows: list[dict[str, Any]]) -> None:
+    """Set each row's difference from the first, where both have an accuracy."""
+    for row in rows:
+        if "accuracy" in row and "accuracy" in rows[0]:
+            row["difference"] = row["accuracy"] - rows[0]["accuracy"]
 
 
 def prepared(args: argparse.Namespace) -> dict[str, Any]:
     data = load(args.dataset)
-    train, test = data.train.features[: args.rows], data.test.features
-    labels = data.train.labels[: args.rows]
+    n = len(data.train)
+    train, test = data.features[:n][: args.rows], data.features[n:]
+    labels = data.labels[: len(train)]
     masks = [
         torch.from_numpy(uniform(labels, 0.3, classes=range(10), seed=seed).to_mask())
         for seed in range(args.seeds)
     ]
     flat = (Features.of(part.reshape(len(part), -1), scale=255.0) for part in (train, test))
     names = ("train", "test")
-    return {**dict(zip(names, flat, strict=True)), "truth": data.test.labels, "masks": masks}
+    return {**dict(zip(names, flat, strict=True)), "truth": data.labels[n:], "masks": masks}
 
 
 def trained(
     precision: str, args: argparse.Namespace, data: dict[str, Any], device: torch.device
 ) -> dict[str, Any]:
+    measure.check_precision(precision, device)
     members = [
         Member(LW(), mask, Settings(epochs=args.epochs, precision=precision, seed=seed))
         for seed, mask in enumerate(data["masks"])
@@ -73,15 +84,13 @@ def trained(
     began = time.perf_counter()
     result = train_population(data["train"], members, watch=watch, device=device)
     found = result.last("test", epochs=3)
-    row = {
+    return {
         "precision": precision,
         "accuracy": float(found.mean()),
         "spread": float(found.std()),
         "each": found.tolist(),
         "seconds": time.perf_counter() - began,
     }
-    print(row, flush=True)
-    return row
 
 
 if __name__ == "__main__":

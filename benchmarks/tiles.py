@@ -57,6 +57,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=120, help="start no variant after this")
     parser.add_argument("--json")
     args = parser.parse_args()
+    if not torch.cuda.is_available():
+        parser.error("the fused kernels need a GPU, and there is none here")
     args.batch_size, args.mixed = 256, False
     args.until = time.perf_counter() + args.seconds
     device = as_device("cuda")
