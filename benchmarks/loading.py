@@ -1,6 +1,6 @@
 """How fast and how lean `load` is: wall time from a warm disk, and peak memory over the array.
 
-    AMONGST_DATA=FOLDER python benchmarks/loading.py [--repeats 5]
+    AMONGST_DATA=FOLDER python benchmarks/loading.py [--repeats 5] [--datasets mnist cifar10]
 
 Each load runs in a process of its own. Memory is the growth of the process's peak resident size
 during the load, file pages that the system maps included, divided by the size of the features.
@@ -57,7 +57,7 @@ def measure(name: str, environment: dict[str, str], repeats: int) -> np.ndarray:
             [sys.executable, "-c", ONE_LOAD, name],
             env=os.environ | environment,
             check=True,
-            capture_output=True,
+            stdout=subprocess.PIPE,
             text=True,
         )
         rows.append(json.loads(done.stdout))
@@ -113,22 +113,24 @@ def write_official(target: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--repeats", type=int, default=5)
-    repeats = parser.parse_args().repeats
+    parser.add_argument("--datasets", nargs="+", choices=GOALS, default=list(GOALS))
+    args = parser.parse_args()
+    names, repeats = [name for name in args.datasets if is_here(entry(name))], args.repeats
     lines = []
     with tempfile.TemporaryDirectory() as made:
         here = Path(made)
         cache = {"AMONGST_CACHE": str(here / "cache")}
-        for name in ("mnist", "fashion_mnist", "kmnist"):
-            if is_here(entry(name)):
+        for name in names:
+            if name != "cifar10":
                 lines.append(line(name, "idx.gz", measure(name, cache, repeats)))
-        if is_here(entry("cifar10")):
+        if "cifar10" in names:
             write_official(here)
             for form in ("folder", "archive"):
                 where = cache | {"AMONGST_DATA": str(here / form)}
                 shown = "folder" if form == "folder" else "decoded copy"
                 lines.append(line("cifar10", shown, measure("cifar10", where, repeats)))
     if not lines:
-        sys.exit("AMONGST_DATA has neither the MNIST family nor CIFAR-10.")
+        sys.exit(f"AMONGST_DATA has none of {', '.join(args.datasets)}.")
     for row in (HEADER, *lines):
         print("  ".join(cell.ljust(13) if i < 2 else cell.rjust(12) for i, cell in enumerate(row)))
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -34,7 +35,7 @@ from amongst.selection.evaluate import Task, evaluate
 from amongst.selection.result import sign
 
 CASES = ("mnist q=0.1", "mnist q=0.5", "mnist q=0.7", "lost", "msrcv2", "birdsong")
-SMALL_GRID = {
+SMALL_GRID: dict[str, Sequence[Any]] = {
     "psi": ["sigmoid", "cross_entropy"],
     "lr": [0.001, 0.01, 0.1],
     "weight_decay": [1e-6, 1e-4, 1e-2],
@@ -106,7 +107,7 @@ def measures_of(split: Split) -> dict[str, Measure]:
     """
     n, seen = len(split.held), np.concatenate((split.kept, split.held))
     labels = torch.from_numpy(split.labels)
-    found = {
+    found: dict[str, Measure] = {
         name: partial(_first, n, measure)
         for name, measure in measures_for(split.sets[seen]).items()
     }
@@ -134,7 +135,7 @@ def table_of(split: Split, model: str, seed: int, plan: Plan) -> pd.DataFrame:
     estimator = kind(
         model=model, epochs=epochs, batch_size=256 if plan.full else 128, device=plan.device
     )
-    psis = {"psi": ["sigmoid", "cross_entropy"]}
+    psis: dict[str, Sequence[Any]] = {"psi": ["sigmoid", "cross_entropy"]}
     points = grid_points({**paper_grid(estimator), **psis} if plan.full else SMALL_GRID)
     both = np.concatenate((split.held, split.test))
     task = Task(estimator, split.X, split.sets, split.kept, both, measures_of(split), seed=seed)

@@ -4,7 +4,7 @@ Both train the paper's MLP on the same images, candidate sets and number of epoc
 accuracy on the training and the test part after every epoch. They take turns, so that a busy
 machine slows both alike. Peak memory is that of a process of its own for each.
 
-    python benchmarks/single.py [--rows N] [--epochs N] [--quick] [--json FILE]
+    python benchmarks/single.py [--rows N] [--test-rows N] [--epochs N] [--quick] [--json FILE]
 
 MNIST is read from AMONGST_DATA; where it is absent, random images of the same shape stand in.
 """
@@ -18,42 +18,44 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch.utils.data import DataLoader
 
 import measure
 import public_style
-from amongst.candidates import uniform
+from amongst.candidates import CandidateSets, uniform
+from amongst.datasets import load
 from amongst.engine import Features, Settings, Watch, run_epoch, start, training_data
 from amongst.errors import AmongstError
-from amongst.methods import LW
+from amongst.methods import LW, Refresh
 from amongst.metrics import accuracy
 from amongst.models import build_model
 
-Arrays = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+Array = npt.NDArray[Any]
+Arrays = tuple[Array, Array, Array, Array]
 CPU = torch.device("cpu")
 SETTINGS = Settings(epochs=1, lr=0.05, weight_decay=1e-3, batch_size=256)
 
 
-def images(rows: int) -> tuple[str, Arrays]:
+def images(rows: int, test_rows: int) -> tuple[str, Arrays]:
     """(where from, (train images, train labels, test images, test labels))."""
     try:
-        from amongst.datasets import load
-
         mnist = load("mnist")
-        train, test = mnist.train, mnist.test
-        parts = train.features[:rows], train.labels[:rows], test.features, test.labels
-        return "MNIST", parts  # type: ignore[return-value]
     except AmongstError:
         rng = np.random.default_rng(0)
-        x = rng.integers(0, 256, (rows + 10_000, 28, 28), dtype=np.uint8)
-        y = np.arange(rows + 10_000) % 10
+        x = rng.integers(0, 256, (rows + test_rows, 28, 28), dtype=np.uint8)
+        y = np.arange(rows + test_rows) % 10
         return "random images of MNIST's shape", (x[:rows], y[:rows], x[rows:], y[rows:])
+    n, x, y = len(mnist.train), mnist.features, mnist.labels
+    rows, end = min(rows, n), n + test_rows
+    return "MNIST", (x[:rows], y[:rows], x[n:end], y[n:end])
 
 
-def public(parts: Arrays, mask: np.ndarray) -> Iterator[float]:
+def public(parts: Arrays, mask: Array) -> Iterator[float]:
     """Seconds of each epoch of the yardstick: `public_style`, with accuracy on both parts."""
     x, y, x_test, y_test = parts
     data = public_dataset(x, mask, y)
@@ -71,36 +73,32 @@ def public(parts: Arrays, mask: np.ndarray) -> Iterator[float]:
         yield time.perf_counter() - began
 
 
-def public_dataset(x: np.ndarray, mask: np.ndarray, y: np.ndarray) -> public_style.PartialDataset:
+def public_dataset(x: Array, mask: Array, y: Array) -> public_style.PartialDataset:
     images = torch.from_numpy(np.array(x.reshape(len(x), -1)))
     return public_style.PartialDataset(
         images, torch.from_numpy(mask), torch.from_numpy(np.int64(y))
     )
 
 
-def ours(parts: Arrays, mask: np.ndarray, refresh: str) -> Iterator[float]:
+def ours(parts: Arrays, mask: Array, refresh: Refresh) -> Iterator[float]:
     """Seconds of each epoch of our engine, with the same evaluations."""
     x, y, x_test, y_test = parts
-    data = training_data(Features.of(x.reshape(len(x), -1), scale=255.0), _sets(mask))
+    data = training_data(
+        Features.of(x.reshape(len(x), -1), scale=255.0), CandidateSets(mask, np.arange(10))
+    )
     test = Features.of(x_test.reshape(len(x_test), -1), scale=255.0)
     labels, test_labels = torch.from_numpy(np.int64(y)), torch.from_numpy(np.int64(y_test))
     watch = [
         Watch("train", data.features, lambda g: accuracy(g, labels)),
         Watch("test", test, lambda g: accuracy(g, test_labels)),
     ]
-    method = LW(refresh=refresh)  # type: ignore[arg-type]
+    method = LW(refresh=refresh)
     state = start(build_model("mlp", (784,), 10, seed=0), data, method, SETTINGS)
     while True:
         began = time.perf_counter()
         run_epoch(state, data, method, SETTINGS, watch)
         state.epoch += 1
         yield time.perf_counter() - began
-
-
-def _sets(mask: np.ndarray):
-    from amongst import as_candidates
-
-    return as_candidates(mask, kind="mask")
 
 
 def ways(parts: Arrays) -> dict[str, Iterator[float]]:
@@ -112,10 +110,11 @@ def ways(parts: Arrays) -> dict[str, Iterator[float]]:
     }
 
 
-def peak_memory(name: str, rows: int) -> float:
+def peak_memory(name: str, rows: int, test_rows: int) -> float:
     """MiB of a process that trains one epoch this way."""
-    command = [sys.executable, __file__, "--rows", str(rows), "--only", name]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    sizes = ["--rows", str(rows), "--test-rows", str(test_rows)]
+    command = [sys.executable, __file__, *sizes, "--only", name]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     return float(done.stdout.split()[-1])
 
 
@@ -134,13 +133,14 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--rows", type=int, default=60_000)
+    parser.add_argument("--test-rows", type=int, default=10_000)
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--quick", action="store_true", help="6,000 rows, 2 epochs")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--only", help=argparse.SUPPRESS)
     options = parser.parse_args()
     rows, epochs = (6_000, 2) if options.quick else (options.rows, options.epochs)
-    source, parts = images(rows)
+    source, parts = images(rows, options.test_rows)
     contenders = ways(parts)
     if options.only:
         next(contenders[options.only])
@@ -151,7 +151,7 @@ def main() -> None:
         for name, way in contenders.items():
             seconds[name].append(next(way))
     best = {name: min(times[1:]) for name, times in seconds.items()}
-    memory = {name: peak_memory(name, rows) for name in contenders}
+    memory = {name: peak_memory(name, rows, options.test_rows) for name in contenders}
     print(
         f"{source}, {rows:,} rows, MLP, best of {epochs} epochs, {torch.get_num_threads()} threads"
     )

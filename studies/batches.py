@@ -25,11 +25,13 @@ WAYS: dict[str, dict[str, Any]] = {
 }
 
 
-def accuracy(name: str, fold: int, way: str) -> tuple[int, float]:
+def accuracy(name: str, fold: int, way: str, epochs: int) -> tuple[int, float]:
     """The batch size in use, and test accuracy in percent."""
     data = load(name)
+    if data.candidates is None:
+        raise SystemExit(f"{name} has no candidate sets of its own.")
     train, test = stratified_folds(data.labels, 10, 0)[fold]
-    model = LWClassifier(**WAYS[way], random_state=0, device="cpu")
+    model = LWClassifier(**WAYS[way], epochs=epochs, random_state=0, device="cpu")
     model.fit(np.asarray(data.features)[train], data.candidates[train])
     right = model.predict(np.asarray(data.features)[test]) == data.labels[test]
     return model.settings_.batch_size, 100 * right.mean()
@@ -42,6 +44,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--datasets", nargs="+", default=["lost", "msrcv2", "birdsong"])
     parser.add_argument("--folds", type=int, default=10)
+    parser.add_argument("--epochs", type=int, default=LWClassifier().epochs)
     options = parser.parse_args()
     columns = ["dataset", "way", "fold", "batch_size", "accuracy"]
     table = pd.read_csv(options.out) if options.out.exists() else pd.DataFrame(columns=columns)
@@ -51,7 +54,7 @@ def main() -> None:
         for fold in range(options.folds):
             for way in WAYS:
                 if (name, way, fold) not in done:
-                    rows.append([name, way, fold, *accuracy(name, fold, way)])
+                    rows.append([name, way, fold, *accuracy(name, fold, way, options.epochs)])
                     frame = pd.DataFrame(rows, columns=columns)
                     frame.to_csv(options.out, index=False, float_format="%.5g")
 

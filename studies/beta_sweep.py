@@ -53,11 +53,12 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--precision", default="bf16")
     parser.add_argument("--device", default="auto")
+    parser.add_argument("--rows", type=int, help="of the training and of the test part, to try it")
     parser.add_argument("--only-auto", action="store_true", help="leave the fixed β out")
     options = parser.parse_args()
     tables = []
     for name in options.datasets:
-        problem = Problem(name)
+        problem = Problem(name, options.rows)
         betas = () if options.only_auto else BETAS
         whole = points(problem, options.epochs, options.seeds, options.precision, betas)
         for part in by_budget(whole, 600):

@@ -16,6 +16,7 @@ import argparse
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -30,6 +31,7 @@ SGD_GRID = ((0.01, 0.05, 0.1), (1e-4, 1e-3, 1e-2))
 ADAM_GRID = ((1e-4, 1e-3), (1e-5, 1e-4, 1e-3))
 STRENGTHS = (0.25, 0.5, 1.0)  # the last one that gives a β names it
 KEYS = ["dataset", "stage", "method", "q", "seed", "lr", "weight_decay", "beta"]
+Row = dict[str, Any]
 Item = tuple[str, Method, dict[str, float]]
 
 
@@ -61,23 +63,25 @@ def candidates(problem: Problem, q: float, seed: int, rates: list[float]) -> lis
     return found
 
 
-def point(problem: Problem, item: Item, q: float, seed: int, stage: str, common: dict) -> Point:
+def point(problem: Problem, item: Item, q: float, seed: int, stage: str, common: Row) -> Point:
     name, method, settings = item
     labels = {"stage": stage, "method": name, "q": q, "seed": seed} | settings
     labels["beta"] = getattr(method, "beta", float("nan"))
-    kind = "adam" if isinstance(method, RC | CC) else "sgd"
-    full = Settings(seed=seed, optimizer=kind, **settings, **common)
+    full = Settings(seed=seed, lr=settings["lr"], weight_decay=settings["weight_decay"], **common)
+    if isinstance(method, RC | CC):
+        full = replace(full, optimizer="adam")
     held = problem.held_rows(seed) if stage == "tune" else None
     return Point(labels, method, full, problem.sets(q, seed), held)
 
 
-def chosen(tuning: pd.DataFrame) -> list[dict]:
+def chosen(tuning: pd.DataFrame) -> list[Row]:
     """The best setting of each (method, q), by test accuracy."""
     best = tuning.groupby(["method", "q"])["accuracy"].idxmax()
-    return tuning.loc[best].to_dict("records")
+    found: list[Row] = tuning.loc[best].to_dict("records")
+    return found
 
 
-def again(row: dict) -> Item:
+def again(row: Row) -> Item:
     settings = {"lr": row["lr"], "weight_decay": row["weight_decay"]}
     name = row["method"]
     if name.startswith("lw-"):
@@ -102,7 +106,7 @@ class Results:
             self.table.to_csv(self.path, index=False, float_format="%.6g")
 
     @staticmethod
-    def _key(row: dict) -> tuple[str, ...]:
+    def _key(row: Row) -> tuple[str, ...]:
         return tuple(f"{row[k]:.4g}" if isinstance(row[k], float) else str(row[k]) for k in KEYS)
 
 
@@ -117,11 +121,12 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--precision", default="bf16")
     parser.add_argument("--device", default="auto")
+    parser.add_argument("--rows", type=int, help="of the training and of the test part, to try it")
     options = parser.parse_args()
     common = {"epochs": options.epochs, "precision": options.precision, "schedule": "cosine"}
     results, seeds = Results(options.out), range(options.seeds)
     for name in options.datasets:
-        problem = Problem(name)
+        problem = Problem(name, options.rows)
         tune = [point(problem, i, q, 0, "tune", common) for q in QS for i in tuned_grid()]
         results.run(problem, tune, options.device)
         table = results.table

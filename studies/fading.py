@@ -30,16 +30,20 @@ RATES = (0.05, 0.1)
 WAYS = ((0.5, 0.0), (1.0, 0.0), (2.0, 0.0), (1.0, 0.75), (2.0, 0.75), (1.0, 1.0), (2.0, 1.0),
         (4.0, 1.0))  # fmt: skip
 """Strength of the rule, and fade."""
+Label = tuple[str, float, int, float, float, float, float]
 
 
-def members(problem: Problem, seeds: int, epochs: int, precision: str) -> tuple[list, list]:
-    labels, found = [], []
+def members(
+    problem: Problem, seeds: int, epochs: int, precision: str
+) -> tuple[list[Label], list[Member]]:
+    labels: list[Label] = []
+    found: list[Member] = []
     for q, seed in product(QS, range(seeds)):
         sets, held = problem.sets(q, seed), problem.held_rows(seed)
         inside = torch.from_numpy(sets.to_mask())
         keep = torch.ones(len(sets), dtype=torch.bool)
         keep[held] = False
-        truth = torch.from_numpy(problem.data.train.labels)[held].long()
+        truth = torch.from_numpy(problem.labels["train"])[held]
         for lr, (strength, fade) in product(RATES, WAYS):
             beta = auto_beta(sets, rule=replace(AUTO, scale=strength))
             settings = Settings(
@@ -62,7 +66,7 @@ def members(problem: Problem, seeds: int, epochs: int, precision: str) -> tuple[
 def run(problem: Problem, options: argparse.Namespace) -> pd.DataFrame:
     device = as_device(options.device)
     labels, found = members(problem, options.seeds, options.epochs, options.precision)
-    truth = torch.from_numpy(problem.data.test.labels).to(device)
+    truth = torch.from_numpy(problem.labels["test"]).to(device)
     result = train_population(
         problem.features("train"),
         found,
@@ -88,10 +92,11 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--precision", default="bf16")
     parser.add_argument("--device", default="auto")
+    parser.add_argument("--rows", type=int, help="of the training and of the test part, to try it")
     options = parser.parse_args()
     tables = []
     for name in options.datasets:
-        tables.append(run(Problem(name), options))
+        tables.append(run(Problem(name, options.rows), options))
         pd.concat(tables).to_csv(options.out, index=False, float_format="%.6g")
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 import torch
 
 from amongst.candidates import CandidateSets, uniform
-from amongst.datasets import Dataset, load
+from amongst.datasets import load
 from amongst.engine import Features, Settings, Watch, as_device
 from amongst.engine.population import Member, train_population
 from amongst.methods import Method
@@ -30,11 +30,17 @@ class Point:
 
 
 class Problem:
-    """An image data set with its test part, and candidate sets drawn once for each (q, seed)."""
+    """An image data set with its test part, and candidate sets drawn once for each (q, seed).
 
-    def __init__(self, name: str) -> None:
+    Of both parts the first `rows` are used, by default all.
+    """
+
+    def __init__(self, name: str, rows: int | None = None) -> None:
         self.name = name
-        self.data: Dataset = load(name)
+        data = load(name)
+        n = len(data.train)
+        self.images = {"train": data.features[:n][:rows], "test": data.features[n:][:rows]}
+        self.labels = {"train": data.labels[:n][:rows], "test": data.labels[n:][:rows]}
         self._sets: dict[tuple[float, int], CandidateSets] = {}
         self._masks: dict[int, torch.Tensor] = {}
 
@@ -42,26 +48,25 @@ class Problem:
         """The candidate sets of the training rows at rate q."""
         key = (q, seed)
         if key not in self._sets:
-            labels = self.data.train.labels
-            assert labels is not None
+            labels = self.labels["train"]
             self._sets[key] = uniform(labels, q, classes=range(10), seed=1000 + seed)
         return self._sets[key]
 
     def held_rows(self, seed: int, share: float = 0.1) -> torch.Tensor:
         """The validation rows of a seed: they carry candidate labels only."""
-        n = len(self.data.train)
+        n = len(self.labels["train"])
         generator = torch.Generator().manual_seed(7000 + seed)
         return torch.randperm(n, generator=generator)[: int(share * n)].sort().values
 
     def features(self, part: str) -> Features:
-        values = getattr(self.data, part).features
+        values = self.images[part]
         return Features.of(values.reshape(len(values), -1), scale=255.0)
 
     def run(self, points: Sequence[Point], device: str) -> pd.DataFrame:
         """Train all points as one population: one row each, accuracy of the last ten epochs."""
         began = time.perf_counter()
         chosen = as_device(device)
-        truth = torch.from_numpy(self.data.test.labels).to(chosen)
+        truth = torch.from_numpy(self.labels["test"]).to(chosen)
         watch = [Watch("accuracy", self.features("test"), lambda g: accuracy(g, truth))]
         held = any(point.held is not None for point in points)
         criteria = {"covering_val": covering_rate, "approximated_val": approximated_accuracy}

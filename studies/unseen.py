@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
 
-from amongst.candidates import uniform
+from amongst.candidates import CandidateSets, uniform
 from amongst.datasets import load
 from amongst.engine import Features, Settings, Watch, as_device
 from amongst.engine.population import Member, train_population
@@ -27,22 +27,25 @@ from amongst.metrics import accuracy
 from amongst.theory import auto_beta
 
 QS = (0.1, 0.3, 0.5, 0.7, 0.8, 0.9)
-SEEDS = range(5)
 Item = tuple[str, Method, Settings]
 
 
-def margin(sets: Any, seed: int, precision: str) -> Iterator[Item]:
+def margin(sets: CandidateSets, seed: int, epochs: int, precision: str) -> Iterator[Item]:
     """LW-Sigmoid at fixed β and at β from the sets, with two learning rates."""
     for name, beta in (("1", 1.0), ("2", 2.0), ("auto", auto_beta(sets, "sigmoid"))):
         for lr in (0.01, 0.05):
-            settings = Settings(50, lr=lr, weight_decay=1e-3, seed=seed, precision=precision)
+            settings = Settings(
+                epochs // 2, lr=lr, weight_decay=1e-3, seed=seed, precision=precision
+            )
             yield f"sigmoid, β = {name}", LW("sigmoid", beta), settings
 
 
-def default(sets: Any, seed: int, precision: str) -> Iterator[Item]:
+def default(sets: CandidateSets, seed: int, epochs: int, precision: str) -> Iterator[Item]:
     """The default's method beside those of the paper, all at one setting."""
-    common = {"weight_decay": 1e-3, "schedule": "cosine", "seed": seed, "precision": precision}
-    sgd, adam = Settings(100, lr=0.05, **common), Settings(100, lr=1e-3, optimizer="adam", **common)
+    sgd = Settings(
+        epochs, lr=0.05, weight_decay=1e-3, schedule="cosine", seed=seed, precision=precision
+    )
+    adam = replace(sgd, lr=1e-3, optimizer="adam")
     yield "LWClassifier()", LW("cross_entropy", auto_beta(sets), fade=1.0), sgd
     yield "LW-Cross entropy, β = auto", LW("cross_entropy", auto_beta(sets)), sgd
     yield "LW-Cross entropy, β = 1", LW("cross_entropy", 1.0), sgd
@@ -52,10 +55,10 @@ def default(sets: Any, seed: int, precision: str) -> Iterator[Item]:
     yield "RC", RC(), adam
 
 
-def run(name: str, seed: int, precision: str, device: str) -> pd.DataFrame:
+def run(name: str, seed: int, options: argparse.Namespace) -> pd.DataFrame:
     """Every q of both questions on one split, one population for each length."""
-    data, chosen = load(name), as_device(device)
-    order = np.random.default_rng(seed).permutation(len(data))
+    data, chosen = load(name), as_device(options.device)
+    order = np.random.default_rng(seed).permutation(len(data))[: options.rows]
     cut = len(order) // 5
     test, train = order[:cut], order[cut:]
     scaling = data.fit_scaling(train)
@@ -70,7 +73,7 @@ def run(name: str, seed: int, precision: str, device: str) -> pd.DataFrame:
         for q in QS:
             sets = uniform(data.labels[train], q, classes=range(data.n_classes), seed=1000 + seed)
             inside = torch.from_numpy(sets.to_mask())
-            for label, method, settings in question(sets, seed, precision):
+            for label, method, settings in question(sets, seed, options.epochs, options.precision):
                 rows.append((name, question.__name__, label, q, seed, settings.lr))
                 members.append(Member(method, inside, settings))
         result = train_population(Features(flat[0]), members, watch=watch, device=chosen)
@@ -86,13 +89,16 @@ def main() -> None:
     )
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--datasets", nargs="+", default=["usps", "optdigits", "pendigits"])
+    parser.add_argument("--epochs", type=int, default=100, help="of the default; margin has half")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--rows", type=int, help="of training and test together, to try it")
     parser.add_argument("--precision", default="bf16")
     parser.add_argument("--device", default="auto")
     options = parser.parse_args()
     tables = []
     for name in options.datasets:
-        for seed in SEEDS:
-            tables.append(run(name, seed, options.precision, options.device))
+        for seed in range(options.seeds):
+            tables.append(run(name, seed, options))
             pd.concat(tables).to_csv(options.out, index=False, float_format="%.6g")
 
 
