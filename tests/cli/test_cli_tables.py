@@ -63,6 +63,24 @@ def test_the_whole_path(iris: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert all(inside)
 
 
+def test_describe_of_many_classes_stays_short(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = [f"c{i:03}" for i in range(400)]
+    few = pd.DataFrame({"x": 0.5, "y": ["c000|c001", "c002", "c003|c004", "|".join(names)]})
+    few.to_csv(tmp_path / "few.csv", index=False)
+    assert run("describe", tmp_path / "few.csv", "--candidates", "y") == 0
+    drawn = capsys.readouterr().out.split("candidates per row")[-1].split("\n")[1:-1]
+    assert [line.split()[0] for line in drawn] == ["1", "2", "…", "400"]
+    many = pd.DataFrame({"x": 0.5, "y": ["|".join(names[: i + 1]) for i in range(400)]})
+    many.to_csv(tmp_path / "many.csv", index=False)
+    assert run("describe", tmp_path / "many.csv", "--candidates", "y") == 0
+    drawn = capsys.readouterr().out.split("candidates per row")[-1].split("\n")[1:-1]
+    assert len(drawn) == 29
+    assert drawn[0].split()[0] == "1–14"
+    assert sum(int(line.split()[-1]) for line in drawn) == 400
+
+
 @pytest.mark.parametrize("method", ["lw", "rc", "cc", "proden", "clpl", "average"])
 def test_every_method(iris: Path, method: str) -> None:
     fitted(iris, "--method", method, "--model", "linear")

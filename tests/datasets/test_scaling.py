@@ -97,3 +97,10 @@ def test_values_without_a_standard_deviation_are_named() -> None:
     x = np.array([[1.0, 1e300], [2.0, -1e300], [3.0, 5.0]])
     with pytest.raises(InputError, match=r"column 1 reach 1e\+300, too large"):
         fit_scaling(x, "standard")
+
+
+@pytest.mark.parametrize(("factor", "word"), [(1e300, "large"), (1e-300, "small")])
+def test_a_spread_beyond_floating_point_is_named(factor: float, word: str) -> None:
+    x = np.array([[1.0, 1.0], [2.0, 2.0]]) * [1.0, factor]
+    with pytest.raises(InputError, match=f"column 1 .* too {word} for a standard deviation"):
+        fit_scaling(x, "standard")

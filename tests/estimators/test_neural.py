@@ -192,6 +192,19 @@ def test_images_for_the_convnet() -> None:
     assert model.scale_ == 255
 
 
+def test_bytes_of_a_table_are_no_pixels() -> None:
+    """Zeros and ones over 255 would leave almost nothing to learn from, without a word."""
+    present = np.random.default_rng(0).integers(0, 2, (40, 3)).astype(np.uint8)
+    frame = pd.DataFrame(present * 200, columns=["a", "b", "c"])
+
+    def scale(X: Any) -> Any:
+        return LWClassifier(model="linear", epochs=1).fit(X, present[:, 0]).scale_
+
+    np.testing.assert_allclose(scale(present), present.std(axis=0))
+    np.testing.assert_allclose(scale(frame), 200 * present.std(axis=0))
+    assert scale(present * 200) == 255
+
+
 @pytest.mark.parametrize("protocol", ["paper", "official"])
 def test_protocols_run(protocol: str, easy: Any) -> None:
     X, _, sets = easy

@@ -32,6 +32,9 @@ __all__ = ["describe", "disambiguate", "fit", "predict"]
 
 console = Console()
 
+MOST_BARS = 30
+"""Sizes of candidate sets that `describe` draws one by one."""
+
 
 class EmptyRows(StrEnum):
     """What a row without labels means."""
@@ -302,8 +305,16 @@ def _report(
 
 
 def _draw_sizes(histogram: list[int]) -> None:
+    """A bar for each size that occurs; sizes side by side share one where there are very many."""
     console.print("candidates per row", style="bold")
-    largest = max(histogram)
-    last = max(size for size, count in enumerate(histogram) if count)
-    for size, count in enumerate(histogram[1 : last + 1], start=1):
-        console.print(f"{size:>4} {'█' * round(40 * count / largest):<40} {count:,}")
+    sizes = [size for size, count in enumerate(histogram) if count]
+    width = 1 if len(sizes) <= MOST_BARS else -(-sizes[-1] // MOST_BARS)
+    bars = {bar: sum(histogram[bar : bar + width]) for bar in range(1, sizes[-1] + 1, width)}
+    largest, gap = max(bars.values()), False
+    for bar, count in bars.items():
+        if count:
+            name = f"{bar:>4}" if width == 1 else f"{bar:>4}–{bar + width - 1:<4}"
+            console.print(f"{name} {'█' * round(40 * count / largest):<40} {count:,}")
+        elif not gap:
+            console.print("   …")
+        gap = not count

@@ -96,18 +96,19 @@ def _standard(x: Array) -> Scaling:
         mean = x.mean(axis=0, dtype=np.float64)
         scale = np.where(constant, 1.0, x.std(axis=0, dtype=np.float64))
     if np.isfinite(x).all():
-        _check_spread(x, np.isfinite(mean) & np.isfinite(scale))
+        _check_spread(x, np.isfinite(mean) & np.isfinite(scale), "large", "Divide")
+        _check_spread(x, scale > 0, "small", "Multiply")
     return Scaling("standard", mean, scale)
 
 
-def _check_spread(x: Array, good: npt.NDArray[np.bool_]) -> None:
+def _check_spread(x: Array, good: npt.NDArray[np.bool_], kind: str, remedy: str) -> None:
     if good.all():
         return
     column = int(np.argmin(good))
     largest = float(np.abs(x.reshape(len(x), -1)[:, column]).max())
     raise InputError(
-        f"the features of column {column} reach {largest:.2g}, too large for a standard deviation. "
-        "Divide them, or take their logarithm."
+        f"the features of column {column} reach {largest:.2g}, too {kind} for a standard deviation. "
+        f"{remedy} them, or take their logarithm."
     )
 
 

@@ -212,7 +212,9 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         array = self._numbers(X, reset=reset, dtype="numeric", allow_nd=nd, ensure_2d=not nd)
         if nd and reset:
             self.n_features_in_ = array[0].size
-        return array
+        # A table's columns of small counts may be bytes, but are no pixels.
+        bytes_of_table = array.dtype == np.uint8 and isinstance(X, pd.DataFrame)
+        return array.astype(np.float64) if bytes_of_table else array
 
     def _numbers(self, X: npt.ArrayLike, **options: Any) -> npt.NDArray[Any]:
         try:

@@ -49,6 +49,9 @@ __all__ = ["NeuralClassifier"]
 SMALLEST_BATCH, LARGEST_BATCH, STEPS = 16, 256, 32
 """What ``batch_size="auto"`` keeps to: its limits, and the least number of steps in an epoch."""
 
+BRIGHT = 128
+"""Rows of bytes none of which reaches this grey are counts, zeros and ones, not pixels."""
+
 
 class NeuralClassifier(PartialLabelClassifier):
     """A network trained on candidate sets; subclasses name the method.
@@ -65,8 +68,8 @@ class NeuralClassifier(PartialLabelClassifier):
     schedule : ``"cosine"``, ``"exponential"``, ``"halving"``, ``"proden"`` or ``"constant"``; None
         for cosine, or for that of the protocol where one is named.
     protocol : ``"default"``, ``"paper"`` or ``"official"``; see `amongst.methods.PROTOCOLS`.
-    scaling : ``"auto"`` brings uint8 to [0, 1] and standardises other features (fitted on the
-        rows of `fit`); None leaves them.
+    scaling : ``"auto"`` brings pixels to [0, 1] (uint8 images, and rows of an array of uint8 that
+        reach 128) and standardises other features (fitted on the rows of `fit`); None leaves them.
     device : ``"auto"``, ``"cpu"``, ``"cuda"``, …
     precision : ``"float32"``, or ``"bf16"`` on a GPU.
     random_state : int, NumPy generator or None.
@@ -247,7 +250,7 @@ class NeuralClassifier(PartialLabelClassifier):
         if self.scaling is None:
             return None, None
         check_choice("scaling", self.scaling, ("auto",))
-        fitted = fit_scaling(X, "unit" if X.dtype == np.uint8 else "standard")
+        fitted = fit_scaling(X, "unit" if _are_pixels(X) else "standard")
         return fitted.shift, fitted.scale
 
     def _features(self, X: npt.NDArray[Any]) -> Features:
@@ -295,3 +298,8 @@ class NeuralClassifier(PartialLabelClassifier):
         }
         self.model_.load_state_dict(values)
         self.model_.eval()
+
+
+def _are_pixels(X: npt.NDArray[Any]) -> bool:
+    """Whether bytes are grey values, not the zeros and ones or the small counts of a table."""
+    return X.dtype == np.uint8 and (X.ndim > 2 or X.max() >= BRIGHT)
