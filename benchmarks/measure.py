@@ -54,7 +54,9 @@ def ceilings(device: torch.device) -> dict[str, float]:
     return found
 
 
-def _per_call(run: Callable[[], object], device: torch.device, calls: int = 10) -> float:
+def _per_call(run: Callable[[], object], device: torch.device) -> float:
+    calls = 10 if device.type == "cuda" else 3
+
     def many() -> None:
         for _ in range(calls):
             run()

@@ -27,10 +27,11 @@ import public_style
 from amongst.engine import Features, Settings, TrainingData, Watch, as_device
 from amongst.engine.graphs import graphed_step
 from amongst.engine.population import Member, plan_memory
-from amongst.engine.population.backends import make_stepper
+from amongst.engine.population.backends import choose_backend, make_stepper
 from amongst.engine.population.cohort import Cohort, form_cohort
 from amongst.engine.population.evaluate import measure_watched, serve_many
 from amongst.engine.population.member import arrange
+from amongst.engine.population.step import keep_finite, refresh_all
 from amongst.engine.precision import products_in
 from amongst.engine.single import run_epoch, start
 from amongst.methods import CC, LW, PRODEN, Method
@@ -241,7 +242,7 @@ def time_population(
         import tiles
 
         options = {"tiles": tiles.read_tiles(args.tiles)}
-    stepper = make_stepper(cohort, backend, **options)
+    stepper = make_stepper(cohort, choose_backend(backend, cohort), **options)
     epochs = iter(range(1000))
     watch = watched(data)
 
@@ -249,6 +250,8 @@ def time_population(
         cohort.begin_epoch(next(epochs))
         for size in cohort.sizes:
             stepper(size)
+        keep_finite(cohort)
+        refresh_all(cohort)
 
     with torch.no_grad(), products_in(precision):
         training = measure.seconds(train, device, args.epochs)

@@ -38,6 +38,8 @@ from amongst.models import build_model
 Array = npt.NDArray[Any]
 Arrays = tuple[Array, Array, Array, Array]
 CPU = torch.device("cpu")
+YARDSTICK = "public-code style"
+COLUMNS = {"variant": "s", "seconds_per_epoch": ".2f", "times_faster": ".2f", "peak_MiB": ".0f"}
 SETTINGS = Settings(epochs=1, lr=0.05, weight_decay=1e-3, batch_size=256)
 
 
@@ -104,15 +106,15 @@ def ours(parts: Arrays, mask: Array, refresh: Refresh) -> Iterator[float]:
 def ways(parts: Arrays) -> dict[str, Iterator[float]]:
     mask = uniform(parts[1], 0.3, classes=range(10), seed=0).to_mask()
     return {
-        "public-code style": public(parts, mask),
+        YARDSTICK: public(parts, mask),
         "amongst, second pass": ours(parts, mask, "post"),
         "amongst, same pass": ours(parts, mask, "same"),
     }
 
 
-def peak_memory(name: str, rows: int, test_rows: int) -> float:
+def peak_memory(name: str, options: argparse.Namespace) -> float:
     """MiB of a process that trains one epoch this way."""
-    sizes = ["--rows", str(rows), "--test-rows", str(test_rows)]
+    sizes = ["--rows", str(options.rows), "--test-rows", str(options.test_rows)]
     command = [sys.executable, __file__, *sizes, "--only", name]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     return float(done.stdout.split()[-1])
@@ -129,39 +131,51 @@ def own_peak() -> float:
 
 
 def main() -> None:
+    options = arguments()
+    source, parts = images(options.rows, options.test_rows)
+    contenders = ways(parts)
+    if options.only:
+        next(contenders[options.only])
+        print(own_peak())
+        return
+    best = timed(contenders, options.epochs)
+    memory = {name: peak_memory(name, options) for name in contenders if options.memory}
+    rows = [
+        {"variant": name, "seconds_per_epoch": each, "times_faster": best[YARDSTICK] / each}
+        | ({"peak_MiB": memory[name]} if options.memory else {})
+        for name, each in best.items()
+    ]
+    print(f"{source}, {options.rows:,} rows, MLP, best of {options.epochs} epochs, "
+          f"{torch.get_num_threads()} threads")  # fmt: skip
+    print(measure.table(rows, COLUMNS))
+    facts = {"machine": measure.machine(CPU), "source": source, "rows": options.rows}
+    measure.save(options.json, facts | {"seconds": best, "peak_mib": memory})
+
+
+def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--rows", type=int, default=60_000)
     parser.add_argument("--test-rows", type=int, default=10_000)
     parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--memory", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--quick", action="store_true", help="6,000 rows, 2 epochs")
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", help="file to write")
     parser.add_argument("--only", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    rows, epochs = (6_000, 2) if options.quick else (options.rows, options.epochs)
-    source, parts = images(rows, options.test_rows)
-    contenders = ways(parts)
-    if options.only:
-        next(contenders[options.only])
-        print(own_peak())
-        return
+    if options.quick:
+        options.rows, options.epochs = 6_000, 2
+    return options
+
+
+def timed(contenders: dict[str, Iterator[float]], epochs: int) -> dict[str, float]:
+    """Seconds of the fastest epoch of each way, after one that does not count."""
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
     for _ in range(epochs + 1):
         for name, way in contenders.items():
             seconds[name].append(next(way))
-    best = {name: min(times[1:]) for name, times in seconds.items()}
-    memory = {name: peak_memory(name, rows, options.test_rows) for name in contenders}
-    print(
-        f"{source}, {rows:,} rows, MLP, best of {epochs} epochs, {torch.get_num_threads()} threads"
-    )
-    print(f"{'':24}{'s/epoch':>10}{'times faster':>14}{'peak MiB':>10}")
-    for name in contenders:
-        ratio = best["public-code style"] / best[name]
-        print(f"{name:24}{best[name]:>10.2f}{ratio:>14.2f}{memory[name]:>10.0f}")
-    if options.json:
-        facts = {"machine": measure.machine(CPU), "source": source, "rows": rows}
-        measure.save(str(options.json), facts | {"seconds": best, "peak_mib": memory})
+    return {name: min(times[1:]) for name, times in seconds.items()}
 
 
 if __name__ == "__main__":
