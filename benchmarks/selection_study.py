@@ -77,7 +77,8 @@ class SmallMLP(LWClassifier):
 
 
 def split_of(case: str, seed: int, rows: int) -> Split:
-    """A quarter of a real set is its test part; MNIST has `rows` of each official part."""
+    """A quarter of a real set is its test part; MNIST has `rows` of each official part, and a set
+    without such parts of its first four fifths and of the last."""
     name, _, condition = case.partition(" q=")
     data = load(name, download=False)
     X, labels = data.features.reshape(len(data), -1), data.labels
@@ -86,9 +87,9 @@ def split_of(case: str, seed: int, rows: int) -> Split:
             raise SystemExit(f"{name} has no candidate sets of its own; say '{name} q=0.5'.")
         train, test = stratified_folds(labels, 4, seed)[0]
         return _held_out(X, labels, data.candidates, train, test, seed)
-    assert data.n_train is not None
+    n = data.n_train or 4 * len(data) // 5
     order = np.random.default_rng(seed).permutation
-    chosen = [order(data.n_train)[:rows], data.n_train + order(len(data) - data.n_train)[:rows]]
+    chosen = [order(n)[:rows], n + order(len(data) - n)[:rows]]
     train, test = np.arange(len(chosen[0])), len(chosen[0]) + np.arange(len(chosen[1]))
     X, labels = X[np.concatenate(chosen)], labels[np.concatenate(chosen)]
     sets = uniform(labels, float(condition), classes=range(10), seed=seed)

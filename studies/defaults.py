@@ -116,6 +116,7 @@ def main() -> None:
     )
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--datasets", nargs="+", default=["mnist", "fashion_mnist", "kmnist"])
+    parser.add_argument("--qs", nargs="+", type=float, default=QS)
     parser.add_argument("--rates", nargs="+", type=float, default=[0.05], help="of the default")
     parser.add_argument("--epochs", type=int, default=100)
     parser.add_argument("--seeds", type=int, default=5)
@@ -127,7 +128,7 @@ def main() -> None:
     results, seeds = Results(options.out), range(options.seeds)
     for name in options.datasets:
         problem = Problem(name, options.rows)
-        tune = [point(problem, i, q, 0, "tune", common) for q in QS for i in tuned_grid()]
+        tune = [point(problem, i, q, 0, "tune", common) for q in options.qs for i in tuned_grid()]
         results.run(problem, tune, options.device)
         table = results.table
         best = chosen(table[(table.dataset == name) & (table.stage == "tune")])
@@ -136,7 +137,7 @@ def main() -> None:
         ]
         final += [
             point(problem, item, q, s, "default", common)
-            for q, s in product(QS, seeds)
+            for q, s in product(options.qs, seeds)
             for item in candidates(problem, q, s, options.rates)
         ]
         results.run(problem, final, options.device)

@@ -32,13 +32,15 @@ class Point:
 class Problem:
     """An image data set with its test part, and candidate sets drawn once for each (q, seed).
 
-    Of both parts the first `rows` are used, by default all.
+    Of both parts the first `rows` are used, by default all. The last fifth is the test part of a data
+    set without an official one, such as digits, which comes with scikit-learn: a try needs no files.
     """
 
     def __init__(self, name: str, rows: int | None = None) -> None:
         self.name = name
         data = load(name)
-        n = len(data.train)
+        n = data.n_train or 4 * len(data) // 5
+        self.top = data.top
         self.images = {"train": data.features[:n][:rows], "test": data.features[n:][:rows]}
         self.labels = {"train": data.labels[:n][:rows], "test": data.labels[n:][:rows]}
         self._sets: dict[tuple[float, int], CandidateSets] = {}
@@ -60,7 +62,7 @@ class Problem:
 
     def features(self, part: str) -> Features:
         values = self.images[part]
-        return Features.of(values.reshape(len(values), -1), scale=255.0)
+        return Features.of(values.reshape(len(values), -1), scale=self.top)
 
     def run(self, points: Sequence[Point], device: str) -> pd.DataFrame:
         """Train all points as one population: one row each, accuracy of the last ten epochs."""
