@@ -6,10 +6,18 @@ import difflib
 import math
 from collections.abc import Iterable
 from numbers import Integral, Real
+from typing import Any
 
 from amongst.errors import InputError
 
-__all__ = ["check_choice", "check_integer", "check_number", "check_share", "near_matches"]
+__all__ = [
+    "check_choice",
+    "check_integer",
+    "check_number",
+    "check_share",
+    "near_matches",
+    "on_host",
+]
 
 
 def near_matches(value: object, options: Iterable[str]) -> list[str]:
@@ -94,3 +102,14 @@ def _interval(low: float | None, high: float | None, open_low: bool) -> str:
     if low is not None:
         return f" above {low:g}" if open_low else f" of at least {low:g}"
     return "" if high is None else f" of at most {high:g}"
+
+
+def on_host(value: Any) -> Any:
+    """A tensor of PyTorch as NumPy can read it, off the GPU and without its history; anything else
+    as it is.
+
+    >>> on_host([1, 2])
+    [1, 2]
+    """
+    is_tensor = hasattr(value, "detach") and hasattr(value, "cpu")
+    return value.detach().cpu() if is_tensor else value

@@ -14,6 +14,7 @@ from amongst.engine import (
     Features,
     Settings,
     as_device,
+    devices,
     predict_scores,
     split_seed,
     train,
@@ -22,7 +23,7 @@ from amongst.engine import (
 from amongst.engine.checkpoint import fingerprint
 from amongst.engine.door import check_optimizer
 from amongst.engine.population import Member, train_population
-from amongst.errors import InputError
+from amongst.errors import AmongstWarning, InputError
 from amongst.methods import CC, LW
 
 N, D, K = 12, 3, 3
@@ -69,9 +70,24 @@ def test_auto_is_a_gpu_where_there_is_one(
     there: bool, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: there)
+    monkeypatch.setattr(devices, "_tried", torch.device)
     assert as_device("auto") == torch.device(kind)
-    with pytest.raises(InputError, match="device='gpu' cannot be used here"):
-        as_device("gpu")
+
+
+@pytest.mark.parametrize("device", ["gpu", "cuda:x", "meta", None])
+def test_a_device_that_does_not_compute_is_refused_in_a_sentence(device: Any) -> None:
+    with pytest.raises(InputError, match=rf"device={device!r} cannot be used here \(.+\)\. Use"):
+        as_device(device)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_gpu_that_fails_is_told_of_and_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a process that was forked from one that has used it."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    with pytest.warns(
+        AmongstWarning, match=r"the GPU cannot be used \(.+\); this goes on on the CPU"
+    ):
+        assert as_device("auto") == torch.device("cpu")
 
 
 def test_a_model_in_float64_scores_features_in_float32() -> None:

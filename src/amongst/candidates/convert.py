@@ -34,7 +34,7 @@ from amongst.candidates.labels import (
     unmasked,
     whole_floats,
 )
-from amongst.checks import check_choice
+from amongst.checks import check_choice, on_host
 from amongst.errors import InputError
 
 __all__ = ["Kind", "as_candidates", "from_cells", "is_binary"]
@@ -100,7 +100,7 @@ def as_candidates(
     if sp.issparse(y):
         sets = _from_mask(sp.csr_array(y), known)
     else:
-        sets = _from_other(unmasked(y), known, kind, separator)
+        sets = _from_other(unmasked(on_host(y)), known, kind, separator)
     if known is None:
         suspect_twins(sets.classes)
     return _handle_empty(sets, empty, y if kind == "auto" and _is_table(y) else None)

@@ -1,6 +1,7 @@
 """Training loops: one model, or a population."""
 
-from amongst.engine.data import Features, TrainingData, as_device, training_data
+from amongst.engine.data import Features, TrainingData, training_data
+from amongst.engine.devices import as_device
 from amongst.engine.order import batch_bounds, permutation, split_seed
 from amongst.engine.settings import SCHEDULES, Settings, learning_rate
 from amongst.engine.single import Training, predict_scores, run_epoch, start, train

@@ -225,7 +225,7 @@ def _parts(state: Training) -> dict[str, Any]:
 def _install(state: Training, parts: dict[str, Any]) -> None:
     state.model.load_state_dict(parts["model"])
     state.optimizer.load_state_dict(copy.deepcopy(parts["optimizer"]))
-    state.weights = parts["weights"]
+    state.weights = copy.deepcopy(parts["weights"])
     state.epoch = parts["epoch"]
     state.records = list(parts["records"])
 

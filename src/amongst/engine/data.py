@@ -10,12 +10,12 @@ import torch
 from torch import Tensor
 
 from amongst.candidates import as_candidates
+from amongst.checks import on_host
 from amongst.errors import InputError
 
 __all__ = [
     "Features",
     "TrainingData",
-    "as_device",
     "check_features",
     "check_masks",
     "training_data",
@@ -84,7 +84,7 @@ class Features:
 
     @classmethod
     def of(cls, values: Any, shift: Any = None, scale: Any = None) -> Features:
-        """From arrays.
+        """From arrays, or a tensor on any device.
 
         uint8 stays uint8 and is scaled batch by batch; anything else is scaled here, in float64,
         before it becomes float32, so that a large offset costs no digits.
@@ -92,7 +92,7 @@ class Features:
         >>> Features.of(np.array([[1e9, 1e9 + 1]]), shift=1e9).values
         tensor([[0., 1.]])
         """
-        array = np.asarray(values)
+        array = np.asarray(on_host(values))
         if array.dtype.kind not in "biuf":
             array = _numbers(array)
         for name, value in (("shift", shift), ("scale", scale)):
@@ -128,6 +128,7 @@ class TrainingData:
 
     def __post_init__(self) -> None:
         check_features("features", self.features)
+        self._check_places()
         check_masks("inside", self.inside)
         if self.inside.ndim != 2 or len(self.inside) != len(self.features):
             raise InputError(
@@ -144,6 +145,16 @@ class TrainingData:
     def n_classes(self) -> int:
         """K."""
         return self.inside.shape[1]
+
+    def _check_places(self) -> None:
+        seen = self.features
+        shifts = ("features.shift", seen.shift), ("features.scale", seen.scale)
+        for name, value in (("inside", self.inside), *shifts):
+            if isinstance(value, Tensor) and value.device != seen.device:
+                raise InputError(
+                    f"{name} is on {value.device}, but the features are on {seen.device}; "
+                    "training_data(features, candidates, device) puts them side by side."
+                )
 
     def seen_in(self, precision: str) -> TrainingData:
         """The same data, in float64 where that is the precision of training.
@@ -172,25 +183,6 @@ def training_data(
             f"X has {len(features)} rows, but y has {len(sets)} candidate sets; they must agree."
         )
     return TrainingData(features.to(device), torch.from_numpy(sets.to_mask()).to(device))
-
-
-def as_device(device: str | torch.device) -> torch.device:
-    """A device that is there: ``"auto"`` means a GPU if there is one.
-
-    >>> as_device("cpu")
-    device(type='cpu')
-    """
-    if device == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        chosen = torch.device(device)
-        torch.empty(0, device=chosen)
-    except (RuntimeError, AssertionError) as error:
-        raise InputError(
-            f"device={device!r} cannot be used here ({str(error).splitlines()[0]}). Use "
-            "device='cpu', or device='auto'."
-        ) from error
-    return chosen
 
 
 def check_features(name: str, value: Any) -> None:

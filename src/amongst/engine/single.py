@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,19 +14,20 @@ import torch
 from torch import Tensor, nn
 
 from amongst.engine.data import Features, TrainingData, check_features
+from amongst.engine.devices import current
 from amongst.engine.door import (
     check_batches,
     check_columns,
     check_kind,
     check_losses,
-    check_optimizer,
     check_scores,
     check_trainable,
     first_weights,
     new_weights,
 )
+from amongst.engine.earlier import check_training, put_beside
 from amongst.engine.order import batch_bounds, permutation, split_seed
-from amongst.engine.precision import warn_of_precision
+from amongst.engine.precision import products_in, warn_of_precision
 from amongst.engine.settings import Settings, learning_rate
 from amongst.engine.watch import Watch, moved
 from amongst.errors import DivergenceError, InputError
@@ -124,10 +125,11 @@ def train(
     warn_of_precision(settings.precision, data.features.device)
     watch = moved(watch, data.features.device, data.features.dtype)
     if training is not None:
-        _check_training(training, model, data, method, settings)
+        check_training(training, model, data, method, settings)
+        put_beside(training, data)
     state = training or start(model, data, method, settings)
-    stepper = stepper or _fast_stepper(state, data, method, settings)
-    with one_thread() if _is_small(model, data, settings) else nullcontext():
+    with _surroundings(model, data, settings):
+        stepper = stepper or _fast_stepper(state, data, method, settings)
         while state.epoch < settings.epochs:
             state.records.append(run_epoch(state, data, method, settings, watch, stepper))
             state.epoch += 1
@@ -135,6 +137,14 @@ def train(
                 on_epoch(state)
     state.model.eval()
     return state
+
+
+@contextmanager
+def _surroundings(model: nn.Module, data: TrainingData, settings: Settings) -> Iterator[None]:
+    """The device, the precision of products, and the threads that a training asks for."""
+    threads = one_thread() if _is_small(model, data, settings) else nullcontext()
+    with current(data.features.device), products_in(settings.precision), threads:
+        yield
 
 
 def _is_small(model: nn.Module, data: TrainingData, settings: Settings) -> bool:
@@ -156,7 +166,7 @@ def start(model: nn.Module, data: TrainingData, method: Method, settings: Settin
     weights = first_weights(method, data.inside)
     if weights is not None:
         weights = weights.to(data.features.dtype)
-    return Training(model, _optimizer(model, settings), weights)
+    return Training(model, make_optimizer(model, settings), weights)
 
 
 def _settled(
@@ -172,23 +182,6 @@ def _settled(
     data = data.seen_in(settings.precision)
     model.to(data.features.device, data.features.dtype)
     return data
-
-
-def _check_training(
-    training: Training, model: nn.Module, data: TrainingData, method: Method, settings: Settings
-) -> None:
-    """An earlier state must be of this model, its weights of these data and this method, and its
-    optimiser of these settings."""
-    if training.model is not model:
-        raise InputError("training is a state of another model; train its own, training.model.")
-    wanted = None if first_weights(method, data.inside[:1]) is None else tuple(data.inside.shape)
-    found = None if training.weights is None else tuple(training.weights.shape)
-    if found != wanted:
-        raise InputError(
-            f"training has weights of shape {found}, but the method {method.name!r} needs {wanted} "
-            "on these data; go on with the method and the data that it was started with."
-        )
-    check_optimizer(training.optimizer, settings)
 
 
 def run_epoch(
@@ -288,8 +281,13 @@ def _forward(model: nn.Module, x: Tensor, settings: Settings) -> Tensor:
         ) from error
 
 
-def is_out_of_memory(error: Exception) -> bool:
-    """Of a GPU, or of the machine: PyTorch says them in two ways."""
+def is_out_of_memory(error: BaseException | None) -> bool:
+    """Of a GPU, or of the machine: PyTorch says them in two ways, and of a capture that ran out of
+    memory it may say last that it failed."""
+    if error is None:
+        return False
+    if "capture" in str(error) and is_out_of_memory(error.__context__):
+        return True
     return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)
 
 
@@ -308,7 +306,7 @@ def _fast_stepper(
 def predict_scores(
     model: nn.Module, features: Features, settings: Settings | None = None
 ) -> Tensor:
-    """Scores (n, K) of all rows, the model in evaluation mode; in float64 if the model is.
+    """Scores (n, K) of all rows, the model in evaluation mode, on its device; in float64 if it is.
 
     >>> from amongst.models import build_model
     >>> import numpy as np
@@ -318,11 +316,12 @@ def predict_scores(
     check_features("features", features)
     was_training = model.training
     model.eval()
+    device = next((p.device for p in model.parameters()), features.device)
     is_double = any(p.dtype == torch.float64 for p in model.parameters())
     dtype = torch.float64 if is_double else features.dtype
     chunks = []
     for a in range(0, len(features), EVALUATION_BATCH):
-        x = features.batch(slice(a, a + EVALUATION_BATCH)).to(dtype)
+        x = features.batch(slice(a, a + EVALUATION_BATCH)).to(device, dtype)
         with _autocast(x.device, settings):
             chunks.append(model(x).to(dtype))
     model.train(was_training)
@@ -374,7 +373,8 @@ def _dropout_seed(settings: Settings, epoch: int) -> int:
     return (split_seed(settings.seed)[2] + epoch) % 2**63
 
 
-def _optimizer(model: nn.Module, settings: Settings) -> torch.optim.Optimizer:
+def make_optimizer(model: nn.Module, settings: Settings) -> torch.optim.Optimizer:
+    """The optimiser of these settings."""
     shared: dict[str, Any] = {"lr": settings.lr, "weight_decay": settings.weight_decay}
     if settings.optimizer == "adam":
         return torch.optim.Adam(model.parameters(), **shared)

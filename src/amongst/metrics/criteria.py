@@ -1,8 +1,8 @@
 """How good scores are: against true labels, or against candidate sets alone.
 
 Pure functions on tensors: scores of shape (..., n, K), labels (n,) or inside (n, K); the result has
-shape (...), so that one function serves one model and a population. A NaN score makes it NaN: the
-network diverged, and predicts nothing.
+shape (...), so that one function serves one model and a population. Labels and masks may be on
+another device than the scores. A NaN score makes it NaN: the network diverged, and predicts nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def accuracy(scores: Tensor, labels: Tensor) -> Tensor:
             f"must have one label a row, shape {tuple(scores.shape[-2:-1])}: flatten a column of them."
         )
     predicted, is_nan = _predicted(scores)
-    return (predicted == labels).float().masked_fill(is_nan, torch.nan).mean(-1)
+    return (predicted == labels.to(scores.device)).float().masked_fill(is_nan, torch.nan).mean(-1)
 
 
 def covering_rate(scores: Tensor, inside: Tensor) -> Tensor:
@@ -40,7 +40,9 @@ def covering_rate(scores: Tensor, inside: Tensor) -> Tensor:
     """
     _check_masks(scores, inside)
     predicted, is_nan = _predicted(scores)
-    covered = inside.expand_as(scores).gather(-1, predicted.unsqueeze(-1)).squeeze(-1)
+    covered = (
+        inside.to(scores.device).expand_as(scores).gather(-1, predicted.unsqueeze(-1)).squeeze(-1)
+    )
     return covered.float().masked_fill(is_nan, torch.nan).mean(-1)
 
 
@@ -52,7 +54,9 @@ def approximated_accuracy(scores: Tensor, inside: Tensor) -> Tensor:
     tensor(0.5000)
     """
     _check_masks(scores, inside)
-    p = scores.softmax(-1, dtype=torch.promote_types(scores.dtype, torch.float32)) * inside
+    p = scores.softmax(-1, dtype=torch.promote_types(scores.dtype, torch.float32)) * inside.to(
+        scores.device
+    )
     predicted = scores.argmax(-1, keepdim=True)
     share = p.gather(-1, predicted).squeeze(-1) / p.sum(-1).clamp(min=1e-30)
     return share.float().mean(-1)

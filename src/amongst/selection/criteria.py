@@ -76,7 +76,7 @@ def corrected_error(scores: Tensor, inside: Tensor, rates: Tensor) -> Tensor:
     """
     predicted = scores.argmax(-1, keepdim=True)
     is_nan = scores.gather(-1, predicted).squeeze(-1).isnan()
-    missed = ~inside.expand_as(scores).gather(-1, predicted).squeeze(-1)
+    missed = ~inside.to(scores.device).expand_as(scores).gather(-1, predicted).squeeze(-1)
     caught = (1 - rates.clamp(max=LARGEST_RATE)).to(scores.device, torch.float32)
     errors = missed / caught[predicted.squeeze(-1)]
     return errors.masked_fill(is_nan, torch.nan).mean(-1)

@@ -18,7 +18,6 @@ from amongst.engine.population.evaluate import Criterion, judged
 from amongst.engine.population.member import Member
 from amongst.engine.population.result import Wave
 from amongst.engine.population.task import Task
-from amongst.engine.precision import products_in
 from amongst.engine.single import Training, start, train
 from amongst.engine.watch import Watch
 from amongst.errors import DivergenceError
@@ -52,16 +51,15 @@ def train_alone(task: Task, index: int) -> Wave:
     keeper(state)
     diverged = 0
     try:
-        with products_in(settings.precision):
-            train(
-                state.model,
-                data,
-                member.method,
-                settings,
-                watch=[*task.watch, *_held(task, member)],
-                training=state,
-                on_epoch=_listener(task, index, values, keeper),
-            )
+        train(
+            state.model,
+            data,
+            member.method,
+            settings,
+            watch=[*task.watch, *_held(task, member)],
+            training=state,
+            on_epoch=_listener(task, index, values, keeper),
+        )
     except DivergenceError:
         diverged = state.epoch + 1
         keeper.restore(state)

@@ -15,7 +15,8 @@ from torch import Tensor
 
 from amongst.checks import check_integer
 from amongst.engine.checkpoint import Pause
-from amongst.engine.data import Features, as_device, check_features
+from amongst.engine.data import Features, check_features
+from amongst.engine.devices import as_device, current
 from amongst.engine.door import check_columns
 from amongst.engine.population.alone import goes_alone, train_alone
 from amongst.engine.population.backends import choose_backend, make_stepper
@@ -128,8 +129,10 @@ def train_population(
     task = settled(task)
     if checkpoint is not None:
         task = replace(task, mark=mark_of_task(features, watch, task.columns))
-    parts = [part for cohort in arrange(members) for part in _parts(task, cohort, memory_limit)]
-    waves = [wave for part in parts for wave in _fitting(task, part)]
+    with current(task.features.device):
+        cohorts = arrange(members)
+        parts = [part for cohort in cohorts for part in _parts(task, cohort, memory_limit)]
+        waves = [wave for part in parts for wave in _fitting(task, part)]
     return PopulationResult(members, task.columns, waves)
 
 
@@ -229,7 +232,7 @@ def _measured(task: Task, cohort: Cohort, held: Held | None, many: set[Watch]) -
     counted = list((cohort.totals / cohort.n_rows).unbind(-1))
     watched = measure_watched(cohort, task.watch, many)
     values = counted + watched + measure_held(cohort, held, task.held)
-    table = torch.stack([value.double() for value in values], -1)
+    table = torch.stack([value.to(cohort.device, torch.float64) for value in values], -1)
     return torch.where(cohort.alive.unsqueeze(-1), table, torch.nan)
 
 
