@@ -7,7 +7,6 @@ the first batch of an epoch and the last.
 from __future__ import annotations
 
 import gc
-import importlib.util
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
@@ -17,12 +16,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from amongst.engine.building import why_not_built
 from amongst.engine.data import Features, TrainingData
 from amongst.engine.door import check_losses, new_weights
 from amongst.engine.order import batch_bounds
 from amongst.engine.precision import products_in
 from amongst.engine.settings import Settings
-from amongst.engine.single import Training
+from amongst.engine.single import Training, make_optimizer
 from amongst.methods import Method
 from amongst.methods.base import changed_beyond_leaves
 from amongst.models import MODELS
@@ -53,18 +53,34 @@ def graphed_step(
     that is long enough; else None.
 
     A module of a person's own may speak to the host, which cannot be captured; a method of a
-    person's own may change during training in ways that a graph does not read.
+    person's own may change during training in ways that a graph does not read; and in place of an
+    optimiser of a person's own a captured step would have the one of the settings.
     """
     if data.features.device.type != "cuda" or type(state.model) not in MODELS.values():
         return None
-    if changed_beyond_leaves(method):
+    if changed_beyond_leaves(method) or not _is_usual(state, settings):
         return None
     steps = settings.epochs * len(batch_bounds(len(data), settings.batch_size))
     if steps < WORTH_CAPTURING:
         return None
-    has_triton = importlib.util.find_spec("triton") is not None
-    compiles = has_triton and len(data.features.shape) == 3 and steps >= WORTH_COMPILING
-    return GraphedStep(state, data, method, settings, compile=compiles)
+    long = len(data.features.shape) == 3 and steps >= WORTH_COMPILING
+    return GraphedStep(state, data, method, settings, compile=long and why_not_built() is None)
+
+
+def _is_usual(state: Training, settings: Settings) -> bool:
+    """Whether the optimiser does what one of these settings does."""
+    usual = make_optimizer(state.model, settings)
+    return type(state.optimizer) is type(usual) and _rules(state.optimizer) == _rules(usual)
+
+
+def _rules(optimizer: torch.optim.Optimizer) -> list[dict[str, Any]]:
+    """What says how it moves which parameters, but for the learning rate, which a step reads."""
+    only_speed = ("lr", "foreach", "fused", "capturable")
+    return [
+        {name: value for name, value in group.items() if name not in only_speed}
+        | {"params": [id(parameter) for parameter in group["params"]]}
+        for group in optimizer.param_groups
+    ]
 
 
 @contextmanager
@@ -74,13 +90,14 @@ def capture(pool: Any) -> Iterator[torch.cuda.CUDAGraph]:
     Python's garbage collector waits meanwhile: were it to free the graph of an earlier training, the
     driver would call the capture off.
     """
-    graph, collects = torch.cuda.CUDAGraph(), gc.isenabled()
+    graph, collects, stream = torch.cuda.CUDAGraph(), gc.isenabled(), torch.cuda.current_stream()
     gc.collect()
     gc.disable()
     try:
         with torch.cuda.graph(graph, pool=pool):
             yield graph
     finally:
+        torch.cuda.set_stream(stream)  # a capture that fails leaves its own behind
         if collects:
             gc.enable()
 
@@ -198,15 +215,11 @@ class GraphedStep:
     @contextmanager
     def _surroundings(self) -> Iterator[None]:
         """What decides which kernels are captured: precision, cuDNN's search, wide inputs."""
-        fast = self.settings.precision in ("tf32", "bf16")
         with ExitStack() as stack:
             stack.enter_context(torch._dynamo.config.patch(recompile_limit=PROGRAMS))
             stack.enter_context(products_in(self.settings.precision))
             if self.images:
-                search = {"benchmark": self.tune is not None, "benchmark_limit": self.tune or 0}
-                stack.enter_context(
-                    torch.backends.cudnn.flags(enabled=True, allow_tf32=fast, **search)
-                )
+                stack.enter_context(_tuned(self.tune))
                 stack.enter_context(wide_input(self.state.model))
             yield
 
@@ -256,7 +269,8 @@ def _changing(method: Method, features: Features) -> tuple[Method, Callable[[flo
 
 
 class _Snapshot:
-    """What a warm-up step changes, kept to be put back."""
+    """What a warm-up step changes, kept to be put back; the random numbers of dropout too, so that
+    they depend on the seed and the epoch only, whether or not this epoch began with a capture."""
 
     def __init__(self, state: Training, rows: Tensor) -> None:
         self.state, self.rows = state, rows
@@ -268,6 +282,7 @@ class _Snapshot:
             if isinstance(value, Tensor)
         }
         self.weights = None if state.weights is None else state.weights[rows].clone()
+        self.random = torch.cuda.get_rng_state(rows.device) if rows.is_cuda else None
 
     @torch.no_grad()
     def restore(self) -> None:
@@ -281,6 +296,8 @@ class _Snapshot:
                     value.zero_() if old is None else value.copy_(old)
         if self.state.weights is not None and self.weights is not None:
             self.state.weights[self.rows] = self.weights
+        if self.random is not None:
+            torch.cuda.set_rng_state(self.random, self.rows.device)
 
 
 def _capturable(state: Training, settings: Settings, rate: Tensor) -> torch.optim.Optimizer:
@@ -314,6 +331,18 @@ def _lay_alike(optimizer: torch.optim.Optimizer) -> None:
         for name, value in slots.items():
             if isinstance(value, Tensor) and value.shape == parameter.shape:
                 slots[name] = torch.empty_like(parameter).copy_(value)
+
+
+@contextmanager
+def _tuned(tries: int | None) -> Iterator[None]:
+    """Inside, cuDNN tries so many algorithms for each convolution, 0 for all, None for none."""
+    cudnn = torch.backends.cudnn
+    before = cudnn.benchmark, cudnn.benchmark_limit
+    cudnn.benchmark, cudnn.benchmark_limit = tries is not None, tries or 0
+    try:
+        yield
+    finally:
+        cudnn.benchmark, cudnn.benchmark_limit = before
 
 
 class _WideConvolution(nn.Conv2d):

@@ -8,7 +8,6 @@ member after member with the single engine.
 
 from __future__ import annotations
 
-import importlib.util
 import multiprocessing
 import os
 import shutil
@@ -20,6 +19,7 @@ from typing import Any
 import torch
 
 from amongst.checks import check_choice
+from amongst.engine.building import why_not_built
 from amongst.engine.graphs import capture
 from amongst.engine.population.cohort import Cohort
 from amongst.engine.population.step import advance
@@ -30,6 +30,8 @@ __all__ = ["BACKENDS", "Stepper", "choose_backend", "make_stepper"]
 
 BACKENDS = ("auto", "eager", "graph", "compiled", "fused", "alone")
 WARM_UPS = 3
+MOST_CLASSES = 256
+"""Of the fused kernels: with more, the last layer's tiles do not fit the shared memory of a GPU."""
 WORTH_COMPILING = 1e13
 """Floating-point operations of a training on a CPU, about three minutes on two cores, below which
 compiling for half a minute does not pay."""
@@ -78,12 +80,16 @@ def choose_backend(backend: str, cohort: Cohort) -> str:
 
 def why_not_fused(cohort: Cohort) -> str | None:
     """Why the fused kernels do not apply, or None."""
-    if importlib.util.find_spec("triton") is None:
-        return "the package triton is not installed"
+    if (reason := why_not_built()) is not None:
+        return reason
+    if torch.version.hip is not None:
+        return "it is written for GPUs of NVIDIA"
     if not isinstance(cohort.network, StackedDense):
         return "it is for the linear model and the MLP"
     if max(cohort.sizes) > 256:
         return "a batch has more than 256 rows"
+    if cohort.network.n_classes > MOST_CLASSES:
+        return f"there are more than {MOST_CLASSES} classes"
     return None if cohort.precision == "bf16" else "it computes in bf16 only"
 
 
