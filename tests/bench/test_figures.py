@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -105,6 +106,23 @@ def test_every_table_has_figures_of_its_own(synthetic: Maker, tmp_path: Path) ->
     tables = [collect(records, plan) for plan in plans]
     names = {path.stem for path in report_figures(records, tables, tmp_path)}
     assert names == {"demo-curves", "demo-2-curves", "demo-3-curves"}
+
+
+def test_without_true_labels_curves_show_the_covering_rate(
+    synthetic: Maker, tmp_path: Path
+) -> None:
+    pytest.importorskip("matplotlib")
+    plan = make_plan(Request("demo", seeds=2, methods=("cc",)))
+    records = [
+        replace(record, curves={"covering_test": record.curves["accuracy_test"], "loss": [1.0]})
+        for record in synthetic(plan, epochs=3)
+    ]
+    drawn = report_figures(records, [collect(records, plan)], tmp_path)
+    assert {path.name for path in drawn} == {"demo-curves.png", "demo-curves.svg"}
+    figure = curve_figure(records, collect(records, plan), "covering_test")
+    assert figure.ylabel == "covering rate of test rows, %"
+    bare = [replace(record, curves={}) for record in records]
+    assert report_figures(bare, [collect(bare, plan)], tmp_path / "none") == []
 
 
 def test_no_two_lines_look_alike() -> None:

@@ -38,6 +38,9 @@ _COLOURS = ("#0b6fb4", "#c8500a", "#0a7f62", "#a9418d", "#8a6a00", "#3b3f8f", "#
 NOT_RUN = "not run"
 PAPER = {"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.4}
 _PERCENT = ("accuracy", "covering", "approximated")
+_WORDS = {"accuracy_test": "test accuracy", "covering_test": "covering rate of test rows"}
+TEST_CURVES = ("accuracy_test", "covering_test")
+"""What learning curves show: the second where no true label is known."""
 SIDESTEP = 0.06
 """Between lines over categories, so that their bars do not cover each other."""
 
@@ -127,7 +130,7 @@ def curve_figure(records: Iterable[Record], table: Table, curve: str = "accuracy
     if not panels:
         known = sorted({name for record in by_key.values() for name in record.curves})
         raise InputError(f"no record has the curve {curve!r}; there are: {', '.join(known)}.")
-    words = "test accuracy" if curve == "accuracy_test" else curve.replace("_", " ")
+    words = _WORDS.get(curve, curve.replace("_", " "))
     ylabel = f"{words}{', %' if curve.startswith(_PERCENT) else ''}"
     drawn = tuple(Panel(title, tuple(series)) for title, series in panels.items())
     return Figure(f"{table.plan.title}: learning curves", "epoch", ylabel, drawn)
@@ -167,8 +170,9 @@ def report_figures(
         if is_figure(table.layout.places):
             sheets[name] = variant_figure(table)
         keys = {key for entry in table.filled for key in entry.keys}
-        if any("accuracy_test" in r.curves for r in records if r.key in keys):
-            sheets[f"{name}-curves"] = curve_figure(records, table)
+        there = {curve for record in records if record.key in keys for curve in record.curves}
+        if curve := next((c for c in TEST_CURVES if c in there), ""):
+            sheets[f"{name}-curves"] = curve_figure(records, table, curve)
     return [
         draw(sheet, Path(folder) / f"{name}{ending}")
         for name, sheet in sheets.items()

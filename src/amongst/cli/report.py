@@ -60,8 +60,11 @@ def report(
     rule = Significance(test.value, alpha, "holm" if holm else "none")
     found = read_report(store, metric=metric, significance=rule)
     written = [_write(name, path, found, title) for name, path in wanted.items() if path]
-    written += _draw(found, figures) if figures else []
+    drawn = _draw(found, figures) if figures else []
+    written += drawn
     console = screen()
+    if figures and not drawn:
+        console.print("no figure to draw: no trial has a learning curve of test rows")
     for path in written:
         console.print(f"written to {path}", highlight=False, markup=False, soft_wrap=True)
     if not written:
@@ -108,7 +111,6 @@ def _csv(tables: tuple[Table, ...]) -> str:
 def _draw(report: Report, folder: Path) -> list[Path]:
     from amongst.bench.figures import report_figures
 
-    folder.mkdir(parents=True, exist_ok=True)
     return report_figures(report.records, report.tables, folder)
 
 

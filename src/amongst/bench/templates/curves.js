@@ -8,8 +8,9 @@ const TRIALS = (DATA.trials.key || []).map((_, index) => {
   trial.metrics = DATA.metrics.map((name, i) => [name, trial.metrics[i]]).filter(([, value]) => value != null);
   return trial;
 });
+const TEST_CURVES = ["covering_test", "accuracy_test"];
 const curveNames = (items) => [...new Set(items.flatMap((item) => Object.keys(item.curves)))].sort(
-  (a, b) => b.startsWith("accuracy_test") - a.startsWith("accuracy_test") || a.localeCompare(b));
+  (a, b) => TEST_CURVES.indexOf(b) - TEST_CURVES.indexOf(a) || a.localeCompare(b));
 const isShare = (name) => /^(accuracy|covering|approximated)/.test(name);
 const pretty = (name) => name.replaceAll("_", " ");
 
