@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from amongst.archive import Arrays
 from amongst.candidates import CandidateSets, as_candidates
 from amongst.candidates.convert import is_binary
+from amongst.checks import on_host
 from amongst.errors import InputError
 from amongst.estimators.frames import check_numbers, check_order, explained
 from amongst.estimators.labels import as_fitted, check_labels, check_same_kind
@@ -208,6 +209,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     def _validate_X(self, X: npt.ArrayLike, reset: bool) -> npt.NDArray[Any]:
         if np.ma.is_masked(X):
             raise InputError("X is a masked array with values that are masked; fill them in first.")
+        X = on_host(X)
         nd = getattr(X, "ndim", 2) > 2
         array = self._numbers(X, reset=reset, dtype="numeric", allow_nd=nd, ensure_2d=not nd)
         if nd and reset:

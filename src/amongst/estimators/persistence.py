@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import torch
 from sklearn.utils.validation import check_is_fitted
 
 from amongst.archive import Arrays, read_archive, write_archive
@@ -124,6 +125,8 @@ def _plain(name: str, value: Any) -> Any:
         return value
     if isinstance(value, np.generic):
         return value.item()
+    if isinstance(value, torch.device):
+        return str(value)
     if isinstance(value, tuple | list):
         return {"tuple": [_plain(name, item) for item in value]}
     return {"missing": type(value).__name__}
