@@ -90,3 +90,7 @@ def main(arguments: list[str] | None = None) -> None:
         fail(worded(as_given(str(error))))
     except OSError as error:
         fail(f"{error.filename or 'file'}: {error.strerror or error}")
+    except RuntimeError as error:
+        if type(error).__name__ != "OutOfMemoryError":
+            raise
+        fail("the GPU has not enough memory. Use a smaller --batch-size, or --device cpu.")

@@ -19,17 +19,29 @@ __all__ = ["features_for", "load_model", "read_for"]
 
 
 def load_model(path: Path) -> Any:
-    """The model in a file; a table in its place is seen for what it is."""
+    """The model in a file, wherever it was fitted; a table in its place is seen for what it is."""
     from amongst.errors import FileFormatError
     from amongst.estimators import load
 
     try:
-        return load(path)
+        return _at_hand(load(path))
     except FileFormatError as error:
         if path.suffix.lower() not in READABLE:
             raise
         message = f"{path} is no model; the model comes first, the file after."
         raise FileFormatError(message) from error
+
+
+def _at_hand(estimator: Any) -> Any:
+    """A model that was fitted on a GPU answers on a machine without one, too."""
+    from amongst.engine import as_device
+    from amongst.errors import InputError
+
+    try:
+        as_device(getattr(estimator, "device", "cpu"))
+    except InputError:
+        estimator.set_params(device="auto")
+    return estimator
 
 
 def read_for(
