@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from amongst.bench.execute_population import MEMBERS, group_trials, run_together
 from amongst.bench.record import Record, Trial
 from amongst.bench.sources import Files
 from amongst.bench.trial import run_trial
-from amongst.errors import AmongstError, InputError
+from amongst.errors import AmongstError, AmongstWarning, InputError
 from amongst.optional import optional_import
 from amongst.threads import one_thread
 
@@ -42,7 +43,9 @@ class RayExecutor:
         self._owns = not self.ray.is_initialized()
         if self._owns:
             self._connect()
-        slots = int(self.ray.cluster_resources().get("GPU" if self._on_gpu else "CPU", 1))
+        slots = int(self.ray.cluster_resources().get("GPU" if self._on_gpu else "CPU", 0))
+        if self._on_gpu and not slots:
+            self._refuse_or_wait()
         self.chunk = max(64, 8 * slots) * (MEMBERS["cuda"] if self._on_gpu else 1)
 
     def map(self, trials: Sequence[Trial]) -> Iterator[Record]:
@@ -95,6 +98,20 @@ class RayExecutor:
                 "`ray start --head`, or leave it out to run Ray on this machine."
             ) from error
 
+    def _refuse_or_wait(self) -> None:
+        """Without a GPU, which a cluster may get later, Ray waits, and says nothing."""
+        if self.options.ray_address is None:
+            self.close()
+            raise InputError(
+                f"device={self.options.device!r} needs a GPU, and Ray finds none on this machine. Use "
+                "device='cpu', or ray_address=… of a cluster that has one."
+            )
+        warnings.warn(
+            f"the cluster at {self.options.ray_address} has no GPU by now; trials wait for one.",
+            AmongstWarning,
+            stacklevel=3,
+        )
+
     def _task(self) -> Any:
         needs = {"num_cpus": 1, "num_gpus": float(self._on_gpu), "max_retries": RETRIES}
         return self.ray.remote(**needs)(_work)
@@ -115,7 +132,8 @@ def _check_address(address: str | None) -> None:
 
 
 def _work(group: Sequence[Trial], device: str, files: Files | None) -> list[Record]:
+    """On the one GPU that Ray shows to the task, whatever its number here; or else on a CPU."""
     with one_thread():
         if device.startswith("cuda"):
-            return run_together(group, device, files)
-        return [run_trial(trial, device=device, files=files) for trial in group]
+            return run_together(group, "cuda", files)
+        return [run_trial(trial, device="cpu", files=files) for trial in group]
