@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import argparse
 import gc
+import os
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
@@ -27,7 +29,7 @@ import public_style
 from amongst.engine import Features, Settings, TrainingData, Watch, as_device
 from amongst.engine.graphs import graphed_step
 from amongst.engine.population import Member, plan_memory
-from amongst.engine.population.backends import choose_backend, make_stepper
+from amongst.engine.population.backends import COMPILES_RIGHT, choose_backend, make_stepper
 from amongst.engine.population.cohort import Cohort, form_cohort
 from amongst.engine.population.evaluate import measure_watched, serve_many
 from amongst.engine.population.member import arrange
@@ -86,9 +88,15 @@ def arguments() -> argparse.Namespace:
     if args.quick:
         args.rows, args.test_rows, args.members = 6_000, 1_000, "8"
         on_gpu = as_device(args.device).type == "cuda"
-        args.backends = "fused" if on_gpu else "eager,compiled"
+        args.backends = "fused" if on_gpu else "eager,compiled" if compiles() else "eager"
         args.precisions = "bf16" if on_gpu else "float32"
     return args
+
+
+def compiles() -> bool:
+    """Whether a CPU can have the compiled step: it needs a C++ compiler, and a PyTorch without fault."""
+    names = (os.environ.get("CXX", "g++"), "clang++")
+    return COMPILES_RIGHT and any(map(shutil.which, names))
 
 
 def synthetic(rows: int, test_rows: int, device: torch.device) -> dict[str, Any]:

@@ -94,6 +94,12 @@ def test_a_failed_variant_is_told_at_the_end(
     assert [line.split("  ")[0] for line in table] == [row["variant"] for row in rows]
 
 
+def test_quick_needs_no_compiler(benchmark: Import, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr("sys.argv", ["it", "--quick", "--device", "cpu"])
+    assert benchmark("population").arguments().backends == "eager"
+
+
 CONVNET = ["--device", "cpu", "--rows", "2", "--batches", "1", "--batch-size", "1", "--variants"]
 
 
