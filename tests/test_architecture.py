@@ -13,7 +13,7 @@ import amongst
 
 SOURCE = Path(amongst.__file__).parent
 FLOORS = (
-    ("errors", "checks", "rng", "optional", "archive", "processes", "threads"),
+    ("errors", "checks", "rng", "optional", "archive", "processes", "threads", "defaults"),
     ("candidates", "models", "stats"),
     ("losses", "datasets", "metrics"),
     ("theory",),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,43 @@ def faraway(values: Any) -> Tensor:
 
 def linear(**params: Any) -> LWClassifier:
     return LWClassifier(model="linear", epochs=2, random_state=0, **params)
+
+
+@pytest.fixture
+def made_elsewhere() -> Iterator[None]:
+    """As after torch.set_default_device("cuda"), on a machine without a GPU."""
+    torch.set_default_device("meta")
+    yield
+    torch.set_default_device(None)
+
+
+def answers(folder: Path) -> list[Any]:
+    """Of estimators on a CPU: alone, several seeds, a module of one's own, images, a search."""
+    images = np.random.default_rng(0).integers(256, size=(6, 1, 28, 28)).astype(np.uint8)
+    own = linear(device="cpu").set_params(model=lambda shape, k: torch.nn.Linear(*shape, k))
+    kept = linear(device="cpu", checkpoint=folder / "run", beta="auto").fit(X, MASK)
+    kept.save(folder / "model")
+    convnet = LWClassifier(model="convnet", epochs=1, device="cpu", random_state=0)
+    search = PartialLabelSearchCV(linear(device="cpu"), {"lr": [0.1, 0.01]}, random_state=0)
+    return [
+        load(folder / "model").predict_proba(X),
+        linear(device="cpu", n_init=2, optimizer="adam").fit(X, MASK).predict_proba(X),
+        own.fit(X, MASK).predict_proba(X),
+        own.set_params(n_init=2).fit(X, MASK).predict_proba(X),
+        convnet.fit(images, MASK[:6]).predict_proba(images),
+        search.fit(X, MASK).predict_proba(X),
+    ]
+
+
+def test_where_pytorch_makes_tensors_by_itself_changes_nothing(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """Initial weights would be drawn by a generator that no seed has reached."""
+    expected = answers(tmp_path)
+    (tmp_path / "run").unlink()
+    request.getfixturevalue("made_elsewhere")
+    for ours, theirs in zip(answers(tmp_path), expected, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
 
 
 def test_candidate_masks_may_be_a_tensor_on_any_device() -> None:

@@ -27,6 +27,7 @@ from amongst.bench.trial import (
     stamp,
     watch_test,
 )
+from amongst.defaults import made_on_cpu
 from amongst.engine import as_device
 from amongst.engine.population import (
     Criterion,
@@ -125,6 +126,7 @@ def group_trials(trials: Sequence[Trial], most: int = 250) -> list[list[Trial]]:
     return [g[a : a + most] for g in groups.values() for a in range(0, len(g), most)]
 
 
+@made_on_cpu()
 def run_group(
     trials: Sequence[Trial],
     device: str = "cpu",

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from amongst.candidates import as_candidates
 from amongst.checks import on_host
+from amongst.defaults import made_on_cpu
 from amongst.errors import InputError
 
 __all__ = [
@@ -83,6 +84,7 @@ class Features:
         )
 
     @classmethod
+    @made_on_cpu()
     def of(cls, values: Any, shift: Any = None, scale: Any = None) -> Features:
         """From arrays, or a tensor on any device.
 

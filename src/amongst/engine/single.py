@@ -13,6 +13,7 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
+from amongst.defaults import made_on_cpu
 from amongst.engine.data import Features, TrainingData, check_features
 from amongst.engine.devices import current
 from amongst.engine.door import (
@@ -77,6 +78,7 @@ class Training:
         return pd.DataFrame(self.records)
 
 
+@made_on_cpu()
 def train(
     model: nn.Module,
     data: TrainingData,

@@ -22,6 +22,7 @@ from amongst.archive import Arrays
 from amongst.candidates import CandidateSets, as_candidates
 from amongst.candidates.convert import is_binary
 from amongst.checks import on_host
+from amongst.defaults import made_on_cpu
 from amongst.errors import InputError
 from amongst.estimators.frames import check_numbers, check_order, explained
 from amongst.estimators.labels import as_fitted, check_labels, check_same_kind
@@ -59,6 +60,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     n_features_in_: int
     _annotators: int | None = None
 
+    @made_on_cpu()
     def fit(self, X: npt.ArrayLike, y: Any) -> Self:
         """Learn from features and candidate sets.
 
@@ -202,6 +204,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """Shape (n, K): the logarithm of how likely each class is, up to a term for each row."""
         return self._checked_scores(X)
 
+    @made_on_cpu()
     def _checked_scores(self, X: npt.ArrayLike) -> Floats:
         check_is_fitted(self)
         return self._scores(self._validate_X(X, reset=False))

@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from amongst.checks import check_choice
+from amongst.defaults import made_on_cpu
 from amongst.errors import InputError
 from amongst.models.networks import MLP, ConvNet, Linear
 
@@ -41,6 +42,7 @@ def seeded(seed: int, device: torch.device | str = "cpu") -> Iterator[None]:
         yield
 
 
+@made_on_cpu()
 def build_model(
     spec: ModelSpec, in_shape: Sequence[int], n_classes: int, seed: int, **options: Any
 ) -> nn.Module:

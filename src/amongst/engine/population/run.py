@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from amongst.checks import check_integer
+from amongst.defaults import made_on_cpu
 from amongst.engine.checkpoint import Pause
 from amongst.engine.data import Features, check_features
 from amongst.engine.devices import as_device, current
@@ -50,6 +51,7 @@ from amongst.models import ModelSpec
 __all__ = ["train_population"]
 
 
+@made_on_cpu()
 def train_population(
     features: Features,
     members: Sequence[Member],
