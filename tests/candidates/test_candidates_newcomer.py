@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -147,3 +150,42 @@ def test_missing_rows_are_empty_sets() -> None:
         assert as_candidates(y, empty="full").sizes.tolist() == [2, 2]
         with pytest.raises(InputError, match=r"y\[1\] is an empty candidate set"):
             as_candidates(y)
+
+
+@pytest.mark.parametrize(
+    "votes", [[[0, 2], [1, 1], [2, 2]], [[0.0, 2.0], [1.0, 1.0], [2.0, 2.0]]], ids=["int", "float"]
+)
+def test_a_tensor_of_labels_is_read_as_its_array(votes: list[list[float]]) -> None:
+    """Two tensors are never one key, so that every answer was a class of its own."""
+    sets = as_candidates(torch.tensor(votes))
+    assert sets == as_candidates(np.array(votes))
+    assert sets.to_lists() == [[0, 2], [1], [2]]
+    rows = [[torch.tensor(label) for label in row] for row in votes]
+    assert as_candidates(rows).to_lists() == [[0, 2], [1], [2]]
+
+
+@pytest.mark.parametrize("form", [np.array, torch.tensor, pd.DataFrame, list])
+def test_weights_are_no_labels(form: Callable[[Any], Any]) -> None:
+    """A matrix of probabilities became as many classes as it has numbers."""
+    shares = [[0.75, 0.25, 0.0], [0.0, 0.5, 0.5]]
+    with pytest.raises(InputError, match=r"contains 0\.75, a continuous number.*y > 0"):
+        as_candidates(form(shares))
+    assert as_candidates(np.array(shares) > 0).to_lists() == [[0, 1], [1, 2]]
+
+
+@pytest.mark.parametrize(
+    ("y", "label"),
+    [
+        (["owl|nan", "kite"], "'nan'"),
+        (["owl", "?", "kite"], "'[?]'"),
+        (np.array([[0, 2, -1], [1, -1, -1]]), "-1"),
+    ],
+)
+def test_a_missing_answer_that_became_a_class_is_suspected(y: Any, label: str) -> None:
+    with pytest.warns(AmongstWarning, match=f"the label {label} looks like a missing answer"):
+        as_candidates(y)
+
+
+@pytest.mark.parametrize("y", [[-1, 1, -1], [-1, 0, 1], ["none", "owl"], [-2, -1, 0, 1]])
+def test_classes_that_may_be_meant_are_not_suspected(y: list[Any]) -> None:
+    assert as_candidates(y).classes.tolist() == sorted(set(y))

@@ -41,7 +41,7 @@ REFUSED: dict[str, tuple[list[Any], str]] = {
     "zones": ([pd.Timestamp(HOURS[0], tz="UTC"), *HOURS[1:]], r"y mixes labels .* with a zone\)"),
     "tuples": ([(0, 1), (1, 2), (0, 2)], r"y holds labels such as \(0, 1\) \(tuple\)"),
     "bytes": ([b"a", b"b", b"c"], r"y holds labels such as b'a' \(bytes\).*Make them strings"),
-    "fractions": ([0.5, 1.5, 2.5], "Unknown label type: y holds 0.5, a continuous number"),
+    "fractions": ([0.5, 1.5, 2.5], r"Unknown label type: y\[0\] contains 0.5, a continuous"),
     "nanoseconds": ([pd.Timestamp(i) for i in (1, 2, 3)], "y contains Timestamp.*microsecond"),
 }
 

@@ -30,10 +30,10 @@ __all__ = [
     "is_missing",
     "read_cell",
     "reads_back",
+    "suspect_classes",
     "suspect_holes",
     "suspect_mask",
     "suspect_separator",
-    "suspect_twins",
     "whole",
     "whole_numbers",
     "zeros_and_ones",
@@ -44,6 +44,8 @@ BRACKETS = {"[": "]", "{": "}", "(": ")"}
 SEPARATORS = ("|", ";", ",", "/", "\n", " or ")
 WHOLE = re.compile(r"-?(0|[1-9][0-9]*)(\.0+)?")
 WORDS: dict[str, Any] = {"true": 1.0, "false": 0.0}
+GAPS = ("?", "nan", "<na>", "n/a", "nat", "null", "unknown")
+"""What a missing answer is written as; a class may have another such name, as `none`."""
 
 
 def read_cell(cell: Any, separator: str = "|", where: str = "y") -> list[Any]:
@@ -243,10 +245,29 @@ def suspect_mask(rows: list[list[Any]]) -> None:
         )
 
 
-def suspect_twins(classes: npt.NDArray[Any]) -> None:
-    """A warning where two labels are likely one: they look the same, but Unicode writes them
-    otherwise, or they differ in case alone, or are one number with and without decimals."""
-    labels = [label for label in classes.tolist() if isinstance(label, str)]
+def suspect_classes(classes: npt.NDArray[Any]) -> None:
+    """A warning where a class is likely none, or two of them are likely one."""
+    _suspect_gaps(classes.tolist())
+    _suspect_twins([label for label in classes.tolist() if isinstance(label, str)])
+
+
+def _suspect_gaps(labels: list[Any]) -> None:
+    """A label that says that there is none: text of a missing value, or -1 before 0, 1, 2, …."""
+    found: list[Any] = [v for v in labels if isinstance(v, str) and v.lower() in GAPS]
+    if len(labels) > 3 and labels == list(range(-1, len(labels) - 1)):
+        found = [-1]
+    if found:
+        warnings.warn(
+            f"the label {found[0]!r} looks like a missing answer, but counts as a class. If it is none, "
+            "leave it out of the candidate sets.",
+            AmongstWarning,
+            stacklevel=5,
+        )
+
+
+def _suspect_twins(labels: list[str]) -> None:
+    """They look the same, but Unicode writes them otherwise, or they differ in case alone, or are
+    one number with and without decimals."""
     for key, how in TWINS.items():
         seen: dict[str, str] = {}
         for label in labels:
@@ -257,7 +278,7 @@ def suspect_twins(classes: npt.NDArray[Any]) -> None:
                     f"the labels {shown} {how}, so that they count as two classes. Write them in "
                     "one way, if they are one.",
                     AmongstWarning,
-                    stacklevel=4,
+                    stacklevel=5,
                 )
                 return
 
@@ -304,10 +325,20 @@ def _label(item: Any, where: str) -> Any:
             "alone: [list(row) for row in y]."
         )
     if _is_hashable(item) and not is_missing(item):
-        return plain(item)
+        return _no_share(plain(item), where)
     raise InputError(
         f"{where} contains {item!r}, which cannot be a label; labels are strings, numbers or "
         "other hashable values."
+    )
+
+
+def _no_share(label: Any, where: str) -> Any:
+    """The label, unless it is a number that is not whole: a weight or a probability is no label."""
+    if not isinstance(label, float) or label.is_integer():
+        return label
+    raise InputError(
+        f"Unknown label type: {where} contains {label!r}, a continuous number; labels are strings, "
+        "whole numbers or dates. Make them strings; or, of a matrix of weights, give y > 0."
     )
 
 

@@ -18,10 +18,10 @@ from amongst.candidates.cells import (
     different_cells,
     is_collection,
     read_cell,
+    suspect_classes,
     suspect_holes,
     suspect_mask,
     suspect_separator,
-    suspect_twins,
     whole,
     zeros_and_ones,
 )
@@ -102,7 +102,7 @@ def as_candidates(
     else:
         sets = _from_other(unmasked(on_host(y)), known, kind, separator)
     if known is None:
-        suspect_twins(sets.classes)
+        suspect_classes(sets.classes)
     return _handle_empty(sets, empty, y if kind == "auto" and _is_table(y) else None)
 
 
@@ -118,11 +118,13 @@ def from_cells(
     known = None if classes is None else _distinct(list(classes))
     sets = _union(cells, labels, known)
     if known is None:
-        suspect_twins(sets.classes)
+        suspect_classes(sets.classes)
     return _handle_empty(sets, empty)
 
 
 def _from_other(y: Any, known: npt.NDArray[Any] | None, kind: str, separator: str) -> CandidateSets:
+    if hasattr(y, "__array__") and not isinstance(y, np.ndarray | pd.DataFrame | pd.Series):
+        y = np.asarray(y)  # a tensor would give its numbers as tensors, of which no two are equal
     y = y if kind in ("mask", "annotators") else _one_column(y, kind)
     found = kind if kind != "auto" else _guess(y)
     if found == "mask":

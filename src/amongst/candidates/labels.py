@@ -42,7 +42,9 @@ def plain(label: Any) -> Any:
     if isinstance(label, pd.Timestamp):
         _check_exact(label.nanosecond == 0, label)
         return label.to_pydatetime()
-    return microseconds(np.asarray(label)).item() if isinstance(label, np.generic) else label
+    if isinstance(label, np.generic):
+        return microseconds(np.asarray(label)).item()
+    return label.item() if getattr(label, "ndim", None) == 0 else label  # a tensor of one number
 
 
 def plain_labels(labels: npt.ArrayLike) -> list[Any]:
