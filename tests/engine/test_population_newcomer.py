@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from torch import Tensor, nn
 
 from amongst.candidates import CandidateSets, uniform
 from amongst.engine import Features, Settings, TrainingData, Watch, train
+from amongst.engine.checkpoint import Pause
 from amongst.engine.population import Member, Progress, plan_memory, train_population
 from amongst.engine.population.cohort import form_cohort
 from amongst.engine.population.member import arrange
@@ -343,9 +345,27 @@ def test_a_module_that_cannot_be_stacked_trains_alone(make: Callable[[], nn.Modu
 
 def test_random_layers_are_stacked_all_the_same() -> None:
     model = nn.Sequential(nn.Linear(D, 5), nn.Dropout(0.5), nn.BatchNorm1d(5), nn.Linear(5, K))
-    before = torch.get_rng_state()
     assert len(population([MEMBER, MEMBER], model=model, backend="eager").waves) == 1
-    torch.set_rng_state(before)
+
+
+def test_what_they_draw_depends_on_the_seed_and_the_epoch_only(tmp_path: Path) -> None:
+    """Else the same seeds would give other networks at each call, and after each checkpoint."""
+    model = nn.Sequential(nn.Linear(D, 5), nn.Dropout(0.5), nn.Linear(5, K))
+    before = torch.get_rng_state()
+    whole = population(model=model).model(0)
+    assert torch.equal(torch.get_rng_state(), before)
+    torch.rand(3)
+
+    def stop(progress: Progress) -> None:
+        if progress.epoch == 2:
+            raise KeyboardInterrupt
+
+    options: dict[str, Any] = {"checkpoint": tmp_path, "checkpoint_every": 1, "model": model}
+    with pytest.raises(KeyboardInterrupt), mock.patch.object(Pause, "over", return_value=True):
+        population(on_epoch=stop, **options)
+    assert_same(population(**options).model(0), whole)
+    other = replace(MEMBER, settings=replace(SETTINGS, seed=1), model_seed=MEMBER.initial_seed)
+    assert not torch.equal(population([other], model=model).model(0)[0].weight, whole[0].weight)
 
 
 @pytest.mark.parametrize("backend", ["auto", "eager", "alone"])

@@ -211,7 +211,7 @@ def run_epoch(
     now = method.at(state.epoch / settings.epochs)
     advance = stepper or (lambda rows: step(state, data, rows, now, settings))
     totals = torch.zeros(2, device=data.features.device, dtype=torch.float64)
-    with seeded(_dropout_seed(settings, state.epoch), data.features.device):
+    with seeded(dropout_seed(settings, state.epoch), data.features.device):
         for rows in _batches(data, settings, state.epoch):
             totals += advance(rows)
     if method.when == "epoch":
@@ -371,7 +371,8 @@ def _batches(data: TrainingData, settings: Settings, epoch: int) -> Iterator[Ten
         yield order[a:b]
 
 
-def _dropout_seed(settings: Settings, epoch: int) -> int:
+def dropout_seed(settings: Settings, epoch: int) -> int:
+    """Of the random numbers of an epoch's steps."""
     return (split_seed(settings.seed)[2] + epoch) % 2**63
 
 

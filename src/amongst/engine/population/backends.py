@@ -160,7 +160,8 @@ def _guarded(step: Advance, fallback: bool) -> Advance:
 class _Graphs:
     """One captured CUDA graph for each batch size.
 
-    Warm-up and capture run with every member marked dead, so that nothing but the counts moves.
+    Warm-up and capture run with every member marked dead, so that nothing moves but the counts, and
+    the random numbers of dropout, which are put back.
     """
 
     def __init__(self, cohort: Cohort, step: Advance) -> None:
@@ -176,7 +177,7 @@ class _Graphs:
     def _captured(self, size: int) -> torch.cuda.CUDAGraph:
         cohort = self.cohort
         counts = (cohort.alive, cohort.totals, cohort.tick)
-        saved = [value.clone() for value in counts]
+        saved, random = [value.clone() for value in counts], torch.cuda.get_rng_state(cohort.device)
         cohort.alive.fill_(False)
         side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         side.wait_stream(torch.cuda.current_stream())
@@ -189,4 +190,5 @@ class _Graphs:
             self.step(cohort, size)
         for value, old in zip(counts, saved, strict=True):
             value.copy_(old)
+        torch.cuda.set_rng_state(random, cohort.device)
         return graph

@@ -20,7 +20,7 @@ from amongst.engine.data import Features, check_features
 from amongst.engine.devices import as_device, current
 from amongst.engine.door import check_columns
 from amongst.engine.population.alone import goes_alone, train_alone
-from amongst.engine.population.backends import choose_backend, make_stepper
+from amongst.engine.population.backends import Stepper, choose_backend, make_stepper
 from amongst.engine.population.checkpoint import (
     checkpoint_path,
     load_checkpoint,
@@ -43,10 +43,10 @@ from amongst.engine.population.result import PopulationResult, Wave
 from amongst.engine.population.step import keep_finite, refresh_all
 from amongst.engine.population.task import COUNTED, Task
 from amongst.engine.precision import products_in, warn_of_precision
-from amongst.engine.single import is_out_of_memory
+from amongst.engine.single import dropout_seed, is_out_of_memory
 from amongst.engine.watch import Watch, moved
 from amongst.errors import AmongstWarning, InputError
-from amongst.models import ModelSpec
+from amongst.models import ModelSpec, seeded
 
 __all__ = ["train_population"]
 
@@ -215,8 +215,7 @@ def _train_cohort(
     for epoch in range(done, cohort.epochs):
         began = time.perf_counter()
         cohort.begin_epoch(epoch)
-        for size in cohort.sizes:
-            stepper(size)
+        _run_steps(cohort, stepper, epoch)
         keep_finite(cohort)
         refresh_all(cohort)
         history["values"][epoch] = _measured(task, cohort, held, many)
@@ -227,6 +226,13 @@ def _train_cohort(
             with pause:
                 save_checkpoint(path, cohort, epoch + 1, history)
         task.progress.advance(indices, epoch + 1, task.columns, history["values"][epoch])
+
+
+def _run_steps(cohort: Cohort, stepper: Stepper, epoch: int) -> None:
+    """An epoch's; what dropout draws, if there is any, is for the seed of the first member to say."""
+    with seeded(dropout_seed(cohort.members[0].settings, epoch), cohort.device):
+        for size in cohort.sizes:
+            stepper(size)
 
 
 def _measured(task: Task, cohort: Cohort, held: Held | None, many: set[Watch]) -> Tensor:
