@@ -81,7 +81,8 @@ class NeuralClassifier(PartialLabelClassifier):
     Attributes
     ----------
     history_ : DataFrame, one row for each epoch.
-    model_ : the trained module.
+    model_ : the trained module; it expects features as (X − shift_) / scale_.
+    shift_, scale_ : what `scaling` fitted; None without.
     settings_ : the settings that were used.
     init_scores_ : approximated accuracy from each seed, shape (n_init,), NaN where training
         diverged; with n_init > 1 only.
@@ -182,6 +183,8 @@ class NeuralClassifier(PartialLabelClassifier):
                 keeper(run)
                 move(run)
 
+            if state.records:
+                move(state)
             try:
                 train(model, data, method, settings, training=state, on_epoch=on_epoch)
             except KeyboardInterrupt:
