@@ -156,11 +156,12 @@ def first_weights(method: Method, inside: Tensor) -> Tensor | None:
     return None
 
 
-def new_weights(method: Method, scores: Tensor, inside: Tensor, dtype: torch.dtype) -> Tensor:
-    """The weights that these scores ask for, shape (..., K), in the precision they are kept in."""
-    weights = method.update(scores, inside)
-    name = f"update(scores, inside) of the method {method.name!r}"
-    return _of_shape(weights, inside, name).to(dtype)
+def new_weights(method: Method, scores: Tensor, inside: Tensor, old: Tensor) -> Tensor:
+    """What these scores make of the old weights, shape (..., K), in the precision of the old."""
+    name = f"of the method {method.name!r}"
+    fresh = _of_shape(method.update(scores, inside), inside, f"update(scores, inside) {name}")
+    blended = method.blend(old, fresh.to(old.dtype))
+    return _of_shape(blended, inside, f"blend(old, new) {name}").to(old.dtype)
 
 
 def _of_shape(weights: Any, inside: Tensor, name: str) -> Tensor:

@@ -178,7 +178,7 @@ class GraphedStep:
         state.optimizer.step()
         with torch.no_grad():
             if weights is not None and method.when == "post":
-                new = new_weights(method, see(rows), inside, weights.dtype)
+                new = new_weights(method, see(rows), inside, weights)
             if state.weights is not None and method.when in ("same", "post"):
                 state.weights[rows] = new
         return counts
@@ -204,7 +204,7 @@ class GraphedStep:
             counts = torch.stack((losses.detach().sum(), covered)).double()
             new = scores
             if weights is not None and method.when == "same":
-                new = new_weights(method, scores, inside, weights.dtype)
+                new = new_weights(method, scores, inside, weights)
         return losses.mean(), counts, new
 
     def _autocast(self) -> AbstractContextManager[Any]:

@@ -355,14 +355,14 @@ def _refresh_rows(
     if method.when == "post":
         with _autocast(x.device, settings):
             scores = state.model(x).to(scores.dtype)
-    state.weights[rows] = new_weights(method, scores, inside, state.weights.dtype)
+    state.weights[rows] = new_weights(method, scores, inside, state.weights[rows])
 
 
 def _refresh_all(state: Training, data: TrainingData, method: Method, settings: Settings) -> None:
     """In place: a captured graph reads the weights where they are."""
     assert state.weights is not None
     scores = predict_scores(state.model, data.features, settings)
-    state.weights.copy_(new_weights(method, scores, data.inside, state.weights.dtype))
+    state.weights.copy_(new_weights(method, scores, data.inside, state.weights))
 
 
 def _batches(data: TrainingData, settings: Settings, epoch: int) -> Iterator[Tensor]:

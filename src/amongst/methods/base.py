@@ -119,6 +119,11 @@ class Method(ABC):
             "new weights. Write one, or let when be 'never'."
         )
 
+    def blend(self, old: Tensor, new: Tensor) -> Tensor:
+        """What a row's weights become, shape (..., K): the new ones; for a moving average
+        φ·old + (1 − φ)·new, for candidates that are struck out for good new · [old > 0]."""
+        return new
+
 
 def in_full(value: Any) -> str:
     """A hyper-parameter as text, every digit of it: the repr of a tensor or array rounds and skips,

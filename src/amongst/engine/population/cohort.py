@@ -50,9 +50,9 @@ class Group:
         kinds = type(self.method).__mro__
         level = {
             name: next(i for i, kind in enumerate(kinds) if name in vars(kind))
-            for name in ("loss_form", "loss", "update")
+            for name in ("loss_form", "loss", "update", "blend")
         }
-        said_last = level["loss_form"] <= min(level["loss"], level["update"])
+        said_last = level.pop("loss_form") <= min(level.values())
         return self.method.loss_form if said_last else None
 
     def begin_epoch(self, progress: float) -> None:

@@ -109,8 +109,8 @@ def _refresh_chunk(cohort: Cohort, group: Group, a: int, b: int) -> None:
     x = cohort.features.batch(index)
     scores = cohort.network.evaluate(x, group.part, shared=own is None)
     inside = cohort.candidates.of(index, group.part)
-    new = new_weights(group.method, scores, inside, group.weights.dtype)
     old = group.weights[:, a:b]
+    new = new_weights(group.method, scores, inside, old)
     old.copy_(torch.where(cohort.alive[group.part].view(-1, 1, 1), new, old))
 
 
@@ -144,10 +144,11 @@ def keep_weights(
 ) -> None:
     """Store a group's new weights for these rows, but not those of dead members."""
     assert group.weights is not None
-    new = new_weights(group.method, scores, inside, group.weights.dtype).flatten(0, 1)
     flat, place = group.weights.flatten(0, 1), _flat(group, rows)
+    old = flat.index_select(0, place)
+    new = new_weights(group.method, scores, inside, old.view_as(inside)).flatten(0, 1)
     mask = cohort.alive[group.part].view(-1, 1).expand_as(rows).reshape(-1, 1)
-    flat.index_copy_(0, place, torch.where(mask, new, flat.index_select(0, place)))
+    flat.index_copy_(0, place, torch.where(mask, new, old))
 
 
 def _flat(group: Group, rows: Tensor) -> Tensor:
