@@ -175,14 +175,21 @@ def test_an_interrupt_leaves_a_state_to_go_on_from(
     assert numbers(found) == numbers(undisturbed)
 
 
-def test_a_worker_ends_when_its_parent_is_gone() -> None:
-    """A parent forks a worker that watches it; the parent is killed, the worker must go too."""
-    script = """
+@pytest.mark.parametrize("late", [False, True])
+def test_a_worker_ends_when_its_parent_is_gone(late: bool) -> None:
+    """A parent forks a worker that watches it; the parent is killed, the worker must go too.
+
+    A worker that was still starting when its parent was killed found another one, and watched that.
+    """
+    script = f"""
 import os, time
 from amongst.bench.execute_local import _outlive_nobody
+parent = os.getpid()
 if os.fork() == 0:
-    _outlive_nobody(parent=0)
     print(os.getpid(), flush=True)
+    while {late} and os.getppid() == parent:
+        time.sleep(0.01)
+    _outlive_nobody(parent)
     time.sleep(600)
 time.sleep(600)
 """
