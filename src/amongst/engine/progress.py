@@ -27,17 +27,16 @@ def training_bar(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("loss {task.fields[loss]:.4f}  covering {task.fields[covering]:.1%}"),
+        TextColumn("{task.fields[measured]}"),
         TimeRemainingColumn(),
     )
     console = Console(stderr=True, quiet=not show)
     with Progress(*columns, console=console, disable=not show) as progress:
-        task = progress.add_task(title, total=epochs, loss=float("nan"), covering=0.0)
+        task = progress.add_task(title, total=epochs, measured="")
 
         def on_epoch(state: Training) -> None:
             last = state.records[-1]
-            progress.update(
-                task, completed=state.epoch, loss=last["loss"], covering=last["covering"]
-            )
+            measured = f"loss {last['loss']:.4f}  covering {last['covering']:.1%}"
+            progress.update(task, completed=state.epoch, measured=measured)
 
         yield on_epoch
