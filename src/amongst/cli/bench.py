@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from amongst.cli.files import check_folder_target
 from amongst.cli.narrowing import (
     Conditions,
     Datasets,
@@ -257,6 +258,7 @@ def demo(
     from amongst.bench.demo import run_demo
     from amongst.bench.render import to_rich
 
+    check_folder_target("--out", out)
     found = run_demo(out)
     console = screen()
     console.print(to_rich(found.table))

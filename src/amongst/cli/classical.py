@@ -110,7 +110,7 @@ def _cells(entry: Entry) -> tuple[str, str, str, str]:
 def _verdict(difference: float, std: float) -> str:
     """Where a difference lies against one standard deviation.
 
-    >>> _verdict(5.0, 2.0), _verdict(-1.0, 2.0), _verdict(-3.0, 2.0)
+    >>> _verdict(0.5, 0.2), _verdict(-2.0, 2.0), _verdict(-3.0, 2.0)
     ('above', 'within', 'below')
     """
     return "within" if abs(difference) <= std else "above" if difference > 0 else "below"

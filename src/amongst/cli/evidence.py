@@ -8,6 +8,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from amongst.cli.files import check_folder_target
+
 __all__ = ["app"]
 
 app = typer.Typer(
@@ -31,6 +33,7 @@ def pack(
     """Add every trial of these stores to a folder: Parquet and JSON, small enough to commit."""
     from amongst.bench import evidence
 
+    check_folder_target("--into", into)
     found = evidence.pack(stores, into, revision=revision)
     size = sum(path.stat().st_size for path in into.iterdir() if path.is_file())
     _say(f"{len(found.records):,} trials in {into}, {size / 2**20:.2f} MiB")
@@ -55,6 +58,7 @@ def pages(
     """Write reproduction.md, .html and figures from a folder: our results beside the paper's."""
     from amongst.bench.reproduction import write_pages
 
+    check_folder_target("--docs", docs)
     for path in write_pages(folder, docs):
         _say(f"written to {path}")
 

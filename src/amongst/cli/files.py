@@ -24,6 +24,7 @@ __all__ = [
     "STANDARD_OUTPUT",
     "as_file",
     "as_given",
+    "check_folder_target",
     "check_table_target",
     "check_target",
     "write_table",
@@ -67,6 +68,12 @@ def check_target(option: str, path: Path, inputs: tuple[Path | None, ...] = ()) 
         if source is not None and _same(path, source):
             raise InputError(f"{option} {path} is also read from; name another file.")
     _check_folder(option, path)
+
+
+def check_folder_target(option: str, path: Path) -> None:
+    """As `check_target`, of a folder that may still have to be made."""
+    if path.exists() and not path.is_dir():
+        raise InputError(f"{option} {path} is a file; name a folder.")
 
 
 def check_table_target(option: str, path: Path, inputs: tuple[Path | None, ...] = ()) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from amongst.cli.files import check_target
+from amongst.cli.files import check_folder_target, check_target
 from amongst.cli.results import Results
 from amongst.cli.saying import screen
 
@@ -73,7 +73,6 @@ def report(
 
 def _check_targets(wanted: dict[str, Path | None], figures: Path | None, store: Path) -> None:
     """Mistakes are said before anything is computed."""
-    from amongst.errors import InputError
     from amongst.optional import optional_import
 
     for name, path in wanted.items():
@@ -81,8 +80,7 @@ def _check_targets(wanted: dict[str, Path | None], figures: Path | None, store: 
             check_target(name, path, (store,))
     if figures is not None:
         optional_import("matplotlib", extra="plot", purpose="drawing figures")
-        if figures.exists() and not figures.is_dir():
-            raise InputError(f"--figures {figures} is a file; name a folder.")
+        check_folder_target("--figures", figures)
 
 
 def _write(name: str, path: Path, report: Report, title: str) -> Path:

@@ -172,6 +172,8 @@ def fit(
 ) -> None:
     """Train a classifier on a file and write it to --out."""
     check_target("--out", out, (file, checkpoint))
+    if checkpoint is not None:
+        check_target("--checkpoint", checkpoint, (file,))
     check_device(device)
     own = own_params(method, psi=psi, beta=None if beta is None else _leverage(beta))
     file = as_file(file)

@@ -10,7 +10,7 @@ __all__ = ["FITTED", "worded"]
 OPTIONS = (
     "alpha|batch|batch_size|beta|candidates|checkpoint|condition|conditions|criterion|datasets|device|"
     "engine|epochs|features|folds|ignore|index|keep|kind|lr|method|methods|metric|model|models|out|precision|protocol|"
-    "psi|random_state|screen|search|search_seeds|seed|seeds|separator|study|study_name|trials|truth|validation|"
+    "psi|random_state|ray_address|screen|search|search_seeds|seed|seeds|separator|study|study_name|trials|truth|validation|"
     "weight_decay|workers"
 )
 
@@ -31,6 +31,11 @@ PHRASES: Phrases = (
     ),
     (r"Pass features=…: ", "Name it with --features; it holds: "),
     (r"\bquick=True", "--quick"),
+    (r"must be None, (a whole number .*), or a NumPy generator", r"must be \1"),
+    (r", or reshape X", ""),
+    (r"^ray_address (is for)", r"--ray-address \1"),
+    (r"(give a file), or use load_image_folder for images", r"\1"),
+    (r"^name='(.*?)' (is unknown)", r"\1 \2"),
     (r"^path='(.*)' (has an unknown ending)", r"\1 \2"),
     (r"^path='(.*)' (must end in .parquet)", r"--export \1 \2"),
     (r"^path='(.*)' (must end in .png)", r"--plot \1 \2"),

@@ -1,0 +1,281 @@
+"""What the commands print is what was found: each number and bar against its source."""
+
+from __future__ import annotations
+
+from io import StringIO
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from rich.console import Console
+from sklearn.datasets import load_iris
+from typer.testing import CliRunner, Result
+
+import amongst
+from amongst.bench import Record, Store, Trial
+from amongst.bench.plans import Plan, Request, make_plan
+from amongst.candidates import as_candidates, uniform
+from amongst.cli import datasets, main
+from amongst.cli.app import app
+from amongst.datasets import entry, picture
+from amongst.errors import InputError
+
+QUICK = ["--model", "linear", "--epochs", "3"]
+
+
+def asked(*words: object) -> Result:
+    return CliRunner().invoke(app, list(map(str, words)), env={"COLUMNS": "200"})
+
+
+def run(*words: object) -> Result:
+    answer = asked(*words)
+    assert answer.exit_code == 0, answer.output
+    return answer
+
+
+@pytest.fixture
+def iris(tmp_path: Path) -> Path:
+    data = load_iris(as_frame=True)
+    truth = data.target_names[data.target]
+    frame = data.data.assign(species=uniform(truth, 0.3, seed=0).to_strings(), truth=truth)
+    frame.to_csv(tmp_path / "iris.csv", index=False)
+    return tmp_path / "iris.csv"
+
+
+# One's own data
+
+
+def test_fit_reports_what_the_model_does(iris: Path, tmp_path: Path) -> None:
+    out, frame = tmp_path / "m", pd.read_csv(iris)
+    lines = run("fit", iris, "--truth", "truth", "--out", out, *QUICK).stdout.splitlines()
+    model, X = amongst.load(out), frame.iloc[:, :4]
+    inside = model.score(X, as_candidates(frame["species"].tolist()))
+    right = model.disambiguate(X, frame["species"].tolist())["label"].to_numpy() == frame["truth"]
+    assert lines == [
+        f"150 rows, 3 classes; prediction amongst the candidates for {inside:.1%} of them.",
+        f"accuracy on these rows: {(model.predict(X) == frame['truth']).mean():.1%}",
+        f"right candidate found: {right.mean():.1%}",
+        f"model written to {out}",
+    ]
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_progress_is_shown_unless_told_otherwise(quiet: bool, iris: Path, tmp_path: Path) -> None:
+    read = [iris, "--ignore", "truth", "--out", tmp_path / "m", *QUICK, *["--quiet"][: int(quiet)]]
+    assert ("3/3 loss" in run("fit", *read).stderr) is not quiet
+    assert ("covering best" in run("search", *read).stderr) is not quiet
+
+
+def test_a_finished_run_that_is_asked_for_again_shows_where_it_stands(
+    iris: Path, tmp_path: Path
+) -> None:
+    """The bar stood at 0 of 3, with the loss nan."""
+    words = ["fit", iris, "--ignore", "truth", "--out", tmp_path / "m", *QUICK]
+    words += ["--checkpoint", tmp_path / "kept"]
+    first, again = run(*words), run(*words)
+    assert first.stderr.split("3/3")[1] == again.stderr.split("3/3")[1]
+    assert "nan" not in first.stderr + again.stderr
+
+
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        ("", "is a folder; name a file."),
+        ("no/kept", "the folder {home}/no does not exist; make it first."),
+        ("iris.csv", "is also read from; name another file."),
+    ],
+)
+def test_a_checkpoint_that_cannot_be_kept_is_said_before_the_training(
+    place: str, words: str, iris: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(amongst.LWClassifier, "fit", lambda *_: pytest.fail("it trains"))
+    target = tmp_path / place
+    read = ["fit", iris, "--ignore", "truth", "--out", tmp_path / "m", "--checkpoint", target]
+    answer = asked(*read, *QUICK)
+    assert isinstance(answer.exception, InputError)
+    assert str(answer.exception).startswith(f"--checkpoint {target}")
+    assert str(answer.exception).endswith(words.format(home=tmp_path))
+
+
+def test_describe_draws_what_it_counts(tmp_path: Path) -> None:
+    file = tmp_path / "sets.csv"
+    sets = ["a|b"] * 1000 + ["b"] * 500 + ["a|b|c"] * 250
+    pd.DataFrame({"x": 0.5, "labels": sets, "true": "b"}).to_csv(file, index=False)
+    lines = run("describe", file, "--truth", "true").stdout.splitlines()
+    at = lines.index("candidates per row")
+    assert lines[at + 1 :] == [
+        f"   1 {'█' * 20:<40} 500",
+        f"   2 {'█' * 40:<40} 1,000",
+        f"   3 {'█' * 10:<40} 250",
+        "true label amongst the candidates: 100.0%",
+    ]
+    assert "sets.csv: 1 features" in lines[0]
+
+
+def test_a_search_says_what_it_wrote(iris: Path, tmp_path: Path) -> None:
+    out, table = tmp_path / "m", tmp_path / "t.csv"
+    words = ["search", iris, "--ignore", "truth", *QUICK, "--quiet"]
+    said = run(*words, "--out", out, "--table", table).stdout.splitlines()
+    assert said[-2:] == [f"50 points written to {table}", f"model written to {out}"]
+    best = pd.read_csv(table).drop(columns=["seconds", "state"]).iloc[0]
+    row = next(line for line in said if line.startswith("│"))
+    cells = [cell.strip() for cell in row.strip("│").split("│")]
+    assert cells == [f"{value:.4g}" for value in best]
+    alone = run(*words).stdout
+    assert "written" not in alone
+    assert sum(line.startswith("│") for line in alone.splitlines()) == 10
+
+
+@pytest.mark.parametrize("device", ["auto", "cpu", "cpu:0", "cuda:1", "mps", "xpu:0"])
+def test_devices_that_people_have(device: str, iris: Path, tmp_path: Path) -> None:
+    """Whether one is here is found out by the engine, which says so in its own words."""
+    answer = asked(
+        "fit", iris, "--ignore", "truth", "--out", tmp_path / "m", *QUICK, "--device", device
+    )
+    assert f"--device {device} is unknown" not in str(answer.exception)
+
+
+# Results
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    path = tmp_path / "s.sqlite"
+    with Store(path) as kept:
+        for seed, accuracy in enumerate((0.5, 0.75, 0.25)):
+            trial = Trial("lost", "real", "rc", "mlp", seed, settings={"lr": 0.1 + seed // 2})
+            kept.add(Record(trial, {"accuracy_last10": accuracy}, seconds=60.0))
+        kept.add(Record(Trial("lost", "real", "rc", "mlp", 9), {}, error="it broke", seconds=1.0))
+        one = Trial("lost", "real", "ipal", "-", 0)
+        kept.add(Record(one, {"accuracy_last10": 0.625}, seconds=1.0))
+    return path
+
+
+def test_results_count_trials_settings_and_failures(store: Path) -> None:
+    lines = [" ".join(line.split()) for line in run("results", store).stdout.splitlines()]
+    assert lines[0] == "s.sqlite: 5 trials, 3.0 min of training"
+    assert "data, method trials settings failed accuracy, %" in lines
+    assert "Lost, real" in lines
+    assert "RC, mlp 4 3 1 25.00–75.00" in lines
+    assert "IPAL 1 1 – 62.50" in lines
+
+
+def test_nothing_to_export(tmp_path: Path) -> None:
+    with Store(tmp_path / "s.sqlite"):
+        pass
+    answer = asked("results", tmp_path / "s.sqlite", "--export", tmp_path / "e.csv")
+    assert isinstance(answer.exception, InputError)
+    assert str(answer.exception).endswith("holds no records, so that there is nothing to export.")
+    assert not (tmp_path / "e.csv").exists()
+
+
+def test_classical_is_measured_by_the_papers_standard_deviation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lost, in the paper: IPAL 62.37 ± 4.81, PALOC 57.80 ± 7.00, PLECOC 63.04 ± 6.72."""
+    means = {"ipal": 0.6237 + 0.048, "paloc": 0.5780 + 0.0705, "plecoc": 0.6304 - 0.0680}
+
+    def run_request(request: Request, store: Path, _: object) -> tuple[Plan, None]:
+        plan = make_plan(request)
+        with Store(store) as kept:
+            for trial in plan.trials:
+                if trial.dataset == "lost" and (trial.method, trial.fold) != ("paloc", 9):
+                    shift = 0.01 if (trial.fold or 0) % 2 else -0.01
+                    shift = 0.0 if trial.method == "paloc" else shift
+                    kept.add(Record(trial, {"accuracy_last10": means[trial.method] + shift}))
+        return plan, None
+
+    monkeypatch.setattr("amongst.bench.session.run_request", run_request)
+    said = run("classical", "--store", tmp_path / "s.sqlite").stdout.splitlines()
+    lines = [" ".join(line.split()) for line in said if line.strip() and "─" not in line]
+    assert lines == [
+        "Accuracy in 10-fold cross-validation, %, mean ± standard deviation over the folds",
+        "data method here paper difference against one std of the paper",
+        "Lost IPAL 67.17 ± 1.05 62.37 ± 4.81 +4.80 within",
+        "Lost PALOC 64.85 ± 0.00 (9 of 10 folds) 57.80 ± 7.00 +7.05 above",
+        "Lost PLECOC 56.24 ± 1.05 63.04 ± 6.72 -6.80 below",
+    ]
+
+
+# The catalogue
+
+
+def test_info_draws_what_the_sets_are() -> None:
+    sets = ["a|b"] * 1200 + ["b"] * 600 + ["a|c"] * 300
+    shown = picture(as_candidates(sets), "three classes")
+    bars = datasets.size_bars(shown).plain.splitlines()
+    assert bars == [
+        "candidates of a row",
+        f"   1 {'█' * 19:<48}     600   28.6%",
+        f"   2 {'█' * 48:<48}   1,500   71.4%",
+    ]
+    # of a's 1,500 sets, b has 80 % and c 20 %; of b's 1,800, a has two thirds; c is never without a
+    assert datasets.shade_map(shown).plain.splitlines() == [
+        "co-occurrence  share of row j's sets that also have column k; █ = 100%",
+        "a · ▓▓░░",
+        "b ▓▓·   ",
+        "c ██  · ",
+    ]
+    console = Console(width=60, record=True, quiet=False, file=StringIO())
+    console.print(datasets.pair_table(shown))
+    lines = [line.split() for line in console.export_text().splitlines()]
+    assert lines == [
+        ["most", "frequent", "pairs", "rows", "share"],
+        ["a", "–", "b", "1,200", "80%"],
+        ["a", "–", "c", "300", "100%"],
+    ]
+
+
+def test_facts_of_the_catalogue() -> None:
+    lost, mnist, cifar = (dict(datasets.fact_lines(entry(n))) for n in ("lost", "mnist", "cifar10"))
+    assert (lost["rows (n)"], lost["features (d)"]) == ("1,122", "108")
+    assert (lost["avg candidates"], lost["true label inside"]) == ("2.23", "100.00% of the rows")
+    assert lost["lost.mat"].startswith("sha256 42a8cc43")
+    assert mnist["rows (n)"] == "60,000 + 10,000 (training + test)"
+    assert mnist["features (d)"] == "784 = 28 × 28"
+    assert mnist["avg candidates"] == "generated from the true labels"
+    assert (mnist["preprocessing"], mnist["true label inside"]) == ("pixels / 255", "")
+    assert cifar["features (d)"] == "3,072 = 3 × 32 × 32"
+    assert cifar["classes (K)"].startswith("10: airplane, automobile")
+    assert "each channel to mean 0" in cifar["preprocessing"]
+
+
+def test_q_of_the_sets_that_are_drawn() -> None:
+    for words, title in (([], "q = 0.3"), (["--q", "0.1"], "q = 0.1")):
+        assert title in run("datasets", "info", "digits", *words).stdout
+
+
+# Python's words
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["fit", "FILE", "--seed", "-1"], "--seed -1 must be a whole number of at least 0."),
+        (["fit", "FILE", "--model", "convnet"], "has shape (4,). Use --model mlp."),
+        (["fit", "HOME"], "is a folder; give a file."),
+        (["datasets", "info", "minst"], "amongst: minst is unknown; did you mean 'mnist'"),
+        (
+            ["reproduce", "demo", "--engine", "ray", "--ray-address", "nobody.invalid:1"],
+            "amongst: --ray-address nobody.invalid:1 cannot be reached",
+        ),
+        (
+            ["reproduce", "table1", "--ray-address", "auto"],
+            "amongst: --ray-address is for --engine ray, and --engine auto. Leave one out.",
+        ),
+    ],
+)
+def test_a_mistake_is_told_in_the_words_of_the_command_line(
+    words: list[str], line: str, iris: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if "ray" in words:
+        pytest.importorskip("ray", reason="ray is not installed")
+    given = [{"FILE": str(iris), "HOME": str(tmp_path)}.get(word, word) for word in words]
+    if words[0] == "fit":
+        given += ["--ignore", "truth", "--out", str(tmp_path / "m"), "--quiet"]
+    with pytest.raises(SystemExit) as left:
+        main(given)
+    error = capsys.readouterr().err
+    assert left.value.code == 2
+    assert line in error
+    assert error.count("\n") == 1
