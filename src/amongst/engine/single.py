@@ -78,7 +78,6 @@ class Training:
         return pd.DataFrame(self.records)
 
 
-@made_on_cpu()
 def train(
     model: nn.Module,
     data: TrainingData,
@@ -145,7 +144,8 @@ def train(
 def _surroundings(model: nn.Module, data: TrainingData, settings: Settings) -> Iterator[None]:
     """The device, the precision of products, and the threads that a training asks for."""
     threads = one_thread() if _is_small(model, data, settings) else nullcontext()
-    with current(data.features.device), products_in(settings.precision), threads:
+    place = current(data.features.device)
+    with made_on_cpu(), place, products_in(settings.precision), threads:
         yield
 
 

@@ -60,7 +60,6 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     n_features_in_: int
     _annotators: int | None = None
 
-    @made_on_cpu()
     def fit(self, X: npt.ArrayLike, y: Any) -> Self:
         """Learn from features and candidate sets.
 
@@ -74,7 +73,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             are sets of one. All are strings, or whole numbers (bools too), or dates, or datetimes.
         """
         check_order(X, y)
-        with self._as_it_was_if_it_fails():
+        with made_on_cpu(), self._as_it_was_if_it_fails():
             X = self._validate_X(X, reset=True)
             sets = self._validate_y(y, np.shape(X)[0])
             self.classes_ = sets.classes
@@ -204,10 +203,10 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """Shape (n, K): the logarithm of how likely each class is, up to a term for each row."""
         return self._checked_scores(X)
 
-    @made_on_cpu()
     def _checked_scores(self, X: npt.ArrayLike) -> Floats:
         check_is_fitted(self)
-        return self._scores(self._validate_X(X, reset=False))
+        with made_on_cpu():
+            return self._scores(self._validate_X(X, reset=False))
 
     def _validate_X(self, X: npt.ArrayLike, reset: bool) -> npt.NDArray[Any]:
         if np.ma.is_masked(X):

@@ -51,7 +51,6 @@ from amongst.models import ModelSpec, seeded
 __all__ = ["train_population"]
 
 
-@made_on_cpu()
 def train_population(
     features: Features,
     members: Sequence[Member],
@@ -131,7 +130,7 @@ def train_population(
     task = settled(task)
     if checkpoint is not None:
         task = replace(task, mark=mark_of_task(features, watch, task.columns))
-    with current(task.features.device):
+    with made_on_cpu(), current(task.features.device):
         cohorts = arrange(members)
         parts = [part for cohort in cohorts for part in _parts(task, cohort, memory_limit)]
         waves = [wave for part in parts for wave in _fitting(task, part)]
