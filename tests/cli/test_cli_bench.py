@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 from amongst.bench import Record, Store, Trial, read_records
 from amongst.bench.commands import reproduce_command
 from amongst.bench.export import read_requests
+from amongst.bench.layout import Place
 from amongst.bench.paper import method_title
 from amongst.bench.payload import payload
 from amongst.bench.plans import Request, make_plan
@@ -183,6 +184,18 @@ def test_what_a_method_refuses_is_told_with_its_reason_and_the_rest_goes_on(
     assert re.search("settings failed accuracy.* 2 1 2 –", run("results", store))
 
 
+def test_compare_on_several_datasets_of_the_catalogue(tmp_path: Path) -> None:
+    """All of them count, not the first alone; a file with a comma in its name is a file."""
+    assert bench._own("Lost, MSRCv2,lost", {}) == (("lost", "msrcv2"), None)
+    path = tmp_path / "lost,old.csv"
+    path.write_text("x,labels\n1.5,a|b\n0.5,b\n")
+    assert bench._own(str(path), {"candidates": ["labels"]})[0] == ("lost,old",)
+    plan = make_plan(Request("compare", datasets=("lost", "msrcv2"), search="none", epochs=100))
+    assert {cell.slot.dataset for cell in plan.cells} == {"lost", "msrcv2"}
+    assert reproduce_command(plan) == "amongst compare lost,msrcv2"
+    assert "compare msrcv2 " in reproduce_command(plan, Place("msrcv2", "real", "rc", "mlp"))
+
+
 def test_compare_on_a_dataset_of_the_catalogue(tmp_path: Path) -> None:
     said = run("compare", "digits", "--conditions", "q=0.3", "--methods", "cc", "--models",
                "linear", "--folds", "2", "--epochs", "1", "--workers", "1",
@@ -262,6 +275,9 @@ def test_the_demo_leaves_a_table_a_picture_and_a_page(
         (["reproduce", "table1", "--ray-address", "auto"], InputError, "engine='ray'"),
         (["compare", "nowhere.csv"], DataNotFoundError, "neither a file nor a name"),
         (["compare", "mnistt"], DataNotFoundError, "Did you mean mnist"),
+        (["compare", "lost,mnistt"], DataNotFoundError, "'mnistt' is neither a file"),
+        (["compare", "lost,mnist"], InputError, "mnist comes with test rows and lost without"),
+        (["compare", ","], DataNotFoundError, "',' is neither"),
         (["results", "nowhere.sqlite"], AmongstError, "no result store"),
     ],
 )

@@ -48,7 +48,7 @@ def reproduce_command(plan: Plan, place: Place | None = None) -> str:
     request = plan.request
     if isinstance(plan, FoundPlan) or not _typable(request):
         return ""
-    words = ["amongst", *_verb(request)]
+    words = ["amongst", *_verb(request, place)]
     for option, values in _narrowing(request, place).items():
         words += [word for value in values for word in (f"--{option}", value)]
     for name, value in _options(request).items():
@@ -60,14 +60,16 @@ def reproduce_command(plan: Plan, place: Place | None = None) -> str:
 def _typable(request: Request) -> bool:
     """Whether the command line has words for it: `compare` has none for some of a request."""
     plain = all(getattr(request, name) == _default(name) for name in ("protocol", "precision"))
-    return request.plan != "compare" or (plain and len(request.datasets) == 1)
+    known = len(request.datasets) == 1 or set(request.datasets) <= set(names())
+    return request.plan != "compare" or (plain and known)
 
 
-def _verb(request: Request) -> list[str]:
+def _verb(request: Request, place: Place | None) -> list[str]:
     if request.plan != "compare":
         return ["reproduce", request.plan]
-    named = (n if n in names() else f"path/to/{n}" for n in request.datasets)
-    return ["compare", *(request.own or named)]
+    asked = request.datasets if place is None else (place.dataset,)
+    named = ",".join(n if n in names() else f"path/to/{n}" for n in asked)
+    return ["compare", *(request.own or (named,))]
 
 
 def _options(request: Request) -> dict[str, object]:

@@ -188,7 +188,10 @@ def reproduce(
 
 def compare(
     data: Annotated[
-        str, typer.Argument(metavar="DATA", help="A file of one's own, or a name in the catalogue.")
+        str,
+        typer.Argument(
+            metavar="DATA", help="A file of one's own, or names in the catalogue, by commas."
+        ),
     ],
     methods: Methods = None,
     models: Annotated[Many, typer.Option(help="mlp, linear; repeatable.", callback=named)] = None,
@@ -219,7 +222,7 @@ def compare(
     store: StoreOption = RESULTS,
     dry_run: DryRun = False,
 ) -> None:
-    """Compare methods on one's own data, or on a data set of the catalogue."""
+    """Compare methods on one's own data, or on data sets of the catalogue."""
     from amongst.bench.execute import Options
     from amongst.bench.plans import Request
 
@@ -227,15 +230,15 @@ def compare(
     columns |= {"separator": separator} if separator != "|" else {}
     columns |= {"empty": empty.value} if empty != EmptyRows.error else {}
     columns |= {"kind": kind.value} if kind != KindName.auto else {}
-    name, files = _own(data, columns)
+    datasets, files = _own(data, columns)
     metric = "" if files is None or truth else "covering_test_last10"
     request = Request(
         "compare",
-        datasets=(name,),
+        datasets=datasets,
         methods=method_names(methods),
         models=split(models),
         conditions=split(conditions),
-        folds=folds or (None if _has_split(name, files) else 3 if quick else 5),
+        folds=folds or (None if files is None and _have_split(datasets) else 3 if quick else 5),
         seeds=seeds,
         epochs=epochs,
         search=search.value,
@@ -303,23 +306,24 @@ def _train(request: Request, options: Options, store: Path, console: Console) ->
         console.print(to_rich(collect(kept.records(curves=False), plan)))
 
 
-def _own(data: str, columns: Mapping[str, Any]) -> tuple[str, Files | None]:
-    """A name for the data, and the file behind it; None for one of the catalogue."""
+def _own(data: str, columns: Mapping[str, Any]) -> tuple[tuple[str, ...], Files | None]:
+    """Names for the data, and the file behind them; None for those of the catalogue."""
     from amongst.bench.sources import OwnFile
     from amongst.checks import near_matches
     from amongst.cli.reading import Columns
     from amongst.datasets import names
     from amongst.errors import DataNotFoundError
 
-    path, known = Path(data), dataset_names([data])[0]
-    if known in names():
-        return known, None
+    path, given = Path(data), tuple(dict.fromkeys(dataset_names([data])))
+    unknown = next((name for name in given if name not in names()), "" if given else data)
+    if given and not unknown:
+        return given, None
     if not path.is_file():
-        near = near_matches(known, names())
+        near = near_matches(unknown, names())
         hint = f" Did you mean {' or '.join(near)}?" if near else ""
-        raise DataNotFoundError(f"{data} is neither a file nor a name in the catalogue.{hint}")
+        raise DataNotFoundError(f"{unknown!r} is neither a file nor a name in the catalogue.{hint}")
     read = Columns.of(path, **columns)
-    return path.stem, {path.stem: OwnFile(str(path), tuple(read.options.items()))}
+    return (path.stem,), {path.stem: OwnFile(str(path), tuple(read.options.items()))}
 
 
 def _words(data: str, columns: Mapping[str, str | Many]) -> tuple[str, ...]:
@@ -332,7 +336,15 @@ def _words(data: str, columns: Mapping[str, str | Many]) -> tuple[str, ...]:
     return (data, *(word for name, all_ in given for v in all_ for word in (f"--{name}", v)))
 
 
-def _has_split(name: str, files: Files | None) -> bool:
+def _have_split(datasets: Sequence[str]) -> bool:
+    """Whether they come with test rows; all of them or none."""
     from amongst.datasets import entry
+    from amongst.errors import InputError
 
-    return files is None and bool(entry(name).n_test)
+    found = {name: bool(entry(name).n_test) for name in datasets}
+    if len(set(found.values())) > 1:
+        some, none = (next(n for n, has in found.items() if has is kind) for kind in (True, False))
+        raise InputError(
+            f"{some} comes with test rows and {none} without. Compare them one by one, or say --folds."
+        )
+    return any(found.values())
