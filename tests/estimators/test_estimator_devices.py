@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -91,6 +91,23 @@ def test_features_may_be_a_tensor_on_any_device_or_with_a_history(estimator: Any
 def test_a_search_takes_such_features_too() -> None:
     search = PartialLabelSearchCV(linear(), {"lr": [0.1, 0.01]}, random_state=0)
     assert search.fit(faraway(X), faraway(MASK)).predict(faraway(X)).shape == (30,)
+
+
+class Noting(torch.nn.Linear):
+    """Notes whether convolutions may be computed in tf32, three digits, while it scores."""
+
+    seen: ClassVar[set[bool]] = set()
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.seen.add(torch.backends.cudnn.allow_tf32)
+        return super().forward(x)
+
+
+def test_predictions_are_in_the_precision_of_training() -> None:
+    assert torch.backends.cudnn.allow_tf32, "PyTorch's own choice has changed"
+    fitted = linear(device="cpu").set_params(model=lambda shape, k: Noting(*shape, k)).fit(X, MASK)
+    fitted.predict(X)
+    assert Noting.seen == {False}
 
 
 def test_a_device_of_torch_is_saved_by_its_name(tmp_path: Path) -> None:

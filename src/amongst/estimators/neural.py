@@ -31,6 +31,7 @@ from amongst.engine import (
     training_data,
 )
 from amongst.engine.checkpoint import Keeper, fingerprint, kept_seed, load_checkpoint
+from amongst.engine.precision import products_in
 from amongst.engine.progress import training_bar
 from amongst.errors import InputError
 from amongst.estimators.base import (
@@ -269,7 +270,8 @@ class NeuralClassifier(PartialLabelClassifier):
         exact = named and device.type == "cpu" and len(self.in_shape_) == 1
         dtype = torch.float64 if exact else torch.float32
         model = copy.deepcopy(self.model_).to(device, dtype)
-        scores = predict_scores(model, self._features(X).to(device, dtype))
+        with products_in(self.settings_.precision):
+            scores = predict_scores(model, self._features(X).to(device, dtype))
         return scores.cpu().numpy().astype(np.float64)
 
     def _get_state(self) -> tuple[Arrays, dict[str, Any]]:
