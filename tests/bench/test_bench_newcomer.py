@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -322,3 +323,19 @@ def test_a_run_from_python_is_refused_as_well(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="precision='bf16' needs a GPU"):
         run_request(Request("demo", precision="bf16"), tmp_path / "s", Options(device="cpu"))
     assert not list(tmp_path.iterdir())
+
+
+def test_the_evidence_is_read_in_pandas_as_the_page_says(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("pyarrow")
+    root = Path(__file__).parents[2]
+    block = (root / "docs" / "report.md").read_text().partition("In pandas")[2]
+    monkeypatch.chdir(root)
+    found: dict[str, Any] = {}
+    exec(block.partition("```python\n")[2].partition("```")[0], found)
+    assert len(found["settings"]) == len(found["trials"])
+    assert "0.736" in capsys.readouterr().out  # IPAL on Lost, in docs/classical.md as well
+    trial = found["curves"].index[0]
+    last = found["trials"].loc[trial, "metric.accuracy_last10"]
+    assert found["curves"].loc[trial][-10:].mean() == pytest.approx(last, abs=1e-3)
