@@ -5,8 +5,10 @@ from __future__ import annotations
 from io import StringIO
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+import scipy.io
 from rich.console import Console
 from sklearn.datasets import load_iris
 from typer.testing import CliRunner, Result
@@ -17,6 +19,7 @@ from amongst.bench.plans import Plan, Request, make_plan
 from amongst.candidates import as_candidates, uniform
 from amongst.cli import datasets, main
 from amongst.cli.app import app
+from amongst.cli.files import write_table
 from amongst.datasets import entry, picture
 from amongst.errors import InputError
 
@@ -133,6 +136,41 @@ def test_devices_that_people_have(device: str, iris: Path, tmp_path: Path) -> No
         "fit", iris, "--ignore", "truth", "--out", tmp_path / "m", *QUICK, "--device", device
     )
     assert f"--device {device} is unknown" not in str(answer.exception)
+
+
+def test_brackets_are_no_markup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A label with "[/x]" was a traceback, "[tawny]" was left out, and paths were printed wrong."""
+    monkeypatch.chdir(tmp_path)
+    cells = ["owl [tawny]|kite", "kite", "owl [tawny]", "kite|wren [/x]"]
+    file = Path("my [red] birds.csv")
+    pd.DataFrame({"size": [0.1, 0.2, 0.5, 0.3], "seen": cells}).to_csv(file, index=False)
+    described = run("describe", file).stdout
+    assert "my [red] birds.csv: 1 features" in described
+    assert "3: kite, owl [tawny], wren [/x]" in described
+    said = run("fit", file, "--out", "m[bold]", *QUICK, "--quiet").stdout
+    assert said.endswith("model written to m[bold]\n")
+    said = run("predict", "m[bold]", file, "--out", "p[bold].csv").stdout
+    assert said == "4 rows written to p[bold].csv\n"
+    assert pd.read_csv("p[bold].csv").columns.tolist()[-3:] == [
+        "p(kite)",
+        "p(owl [tawny])",
+        "p(wren [/x])",
+    ]
+
+
+def test_a_path_is_not_broken_in_a_pipe(iris: Path, tmp_path: Path) -> None:
+    folder = tmp_path / ("long" * 30)
+    folder.mkdir()
+    words = ["fit", str(iris), "--ignore", "truth", "--out", str(folder / "m"), *QUICK, "--quiet"]
+    answer = CliRunner().invoke(app, words, env={"COLUMNS": "80"})
+    assert answer.stdout.splitlines()[-1] == f"model written to {folder / 'm'}"
+
+
+def test_labels_that_parquet_does_not_hold(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    with pytest.raises(InputError, match=r"do not fit into Parquet \(.*label.*\); use \.csv\."):
+        write_table(pd.DataFrame({"label": ["a", 1]}), tmp_path / "p.parquet")
+    assert not (tmp_path / "p.parquet").exists()
 
 
 # Results
@@ -254,6 +292,24 @@ def test_q_of_the_sets_that_are_drawn() -> None:
         (["fit", "FILE", "--seed", "-1"], "--seed -1 must be a whole number of at least 0."),
         (["fit", "FILE", "--model", "convnet"], "has shape (4,). Use --model mlp."),
         (["fit", "HOME"], "is a folder; give a file."),
+        (["fit", "TWO"], "If one of them holds the candidate labels, name it with --candidates."),
+        (["fit", "MAT"], "; name others with --features, --candidates and --truth"),
+        (["fit", "NPZ"], "holds the features? Name it with --features; it holds: a, b."),
+        (["fit", "TRUTH", "--truth", "truth"], ", or leave --truth out."),
+        (["describe", "x.foo"], "amongst: x.foo has an unknown ending"),
+        (
+            ["predict", "FILE", "FILE", "--out", "x.foo"],
+            "amongst: --out x.foo has an unknown ending",
+        ),
+        (["results", "STORE", "--export", "x.foo"], "amongst: --export x.foo must end in .parquet"),
+        (
+            ["datasets", "info", "digits", "--plot", "x.foo"],
+            "amongst: --plot x.foo must end in .png",
+        ),
+        (
+            ["reproduce", "table1", "--quick", "--datasets", "mnist"],
+            "amongst: --quick runs on digits alone, not on --datasets mnist; leave",
+        ),
         (["datasets", "info", "minst"], "amongst: minst is unknown; did you mean 'mnist'"),
         (
             ["reproduce", "demo", "--engine", "ray", "--ray-address", "nobody.invalid:1"],
@@ -266,13 +322,31 @@ def test_q_of_the_sets_that_are_drawn() -> None:
     ],
 )
 def test_a_mistake_is_told_in_the_words_of_the_command_line(
-    words: list[str], line: str, iris: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    words: list[str],
+    line: str,
+    iris: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     if "ray" in words:
         pytest.importorskip("ray", reason="ray is not installed")
-    given = [{"FILE": str(iris), "HOME": str(tmp_path)}.get(word, word) for word in words]
+    frame, matrix = pd.read_csv(iris), np.ones((6, 2))
+    frame.assign(truth=None).to_csv(tmp_path / "no_truth.csv", index=False)
+    frame.assign(species="a").to_csv(tmp_path / "two.csv", index=False)
+    np.savez(tmp_path / "a.npz", a=matrix, b=matrix)
+    scipy.io.savemat(tmp_path / "a.mat", {"mine": matrix, "partial_target": matrix})
+    (tmp_path / "x.foo").write_text("a", "utf-8")
+    with Store(tmp_path / "s.sqlite") as store:
+        store.add(Record(Trial("lost", "real", "rc", "mlp", 0), {"accuracy_last10": 0.5}))
+    files = {"FILE": iris, "HOME": tmp_path, "TRUTH": tmp_path / "no_truth.csv"}
+    files |= {"TWO": tmp_path / "two.csv", "NPZ": tmp_path / "a.npz", "MAT": tmp_path / "a.mat"}
+    files |= {"STORE": tmp_path / "s.sqlite"}
+    monkeypatch.chdir(tmp_path)
+    given = [str(files.get(word, word)) for word in words]
     if words[0] == "fit":
-        given += ["--ignore", "truth", "--out", str(tmp_path / "m"), "--quiet"]
+        ignored = ["--ignore", "truth"] if words[1] == "FILE" else []
+        given += [*ignored, "--out", str(tmp_path / "m"), "--quiet"]
     with pytest.raises(SystemExit) as left:
         main(given)
     error = capsys.readouterr().err

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from amongst.bench.wording import counted
 from amongst.cli.files import check_target
-from amongst.cli.saying import fail
+from amongst.cli.saying import fail, tell
 from amongst.cli.wording import worded
 from amongst.datasets import (
     CATALOGUE,
@@ -98,7 +98,7 @@ def info_command(
             console.print(shade_map(shown))
         console.print(pair_table(shown))
         if plot is not None:
-            console.print(f"drawn: {escape(str(draw_picture(shown, plot)))}")
+            tell(f"drawn: {draw_picture(shown, plot)}")
 
 
 @app.command("fetch")
@@ -110,7 +110,7 @@ def fetch_command(
     console = Console()
     with one_line_errors():
         for path in fetch(name, progress=not quiet):
-            console.print(escape(str(path)), soft_wrap=True)
+            tell(str(path))
         load(name, download=False)
         console.print(f"{name}: {MARKS['ok']}")
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from amongst.cli.files import check_folder_target
+from amongst.cli.saying import tell
 
 __all__ = ["app"]
 
@@ -36,7 +36,7 @@ def pack(
     check_folder_target("--into", into)
     found = evidence.pack(stores, into, revision=revision)
     size = sum(path.stat().st_size for path in into.iterdir() if path.is_file())
-    _say(f"{len(found.records):,} trials in {into}, {size / 2**20:.2f} MiB")
+    tell(f"{len(found.records):,} trials in {into}, {size / 2**20:.2f} MiB")
 
 
 @app.command()
@@ -47,7 +47,7 @@ def unpack(
     """Make a store of a folder again, so that `reproduce --store` goes on from it."""
     from amongst.bench import evidence
 
-    _say(f"{evidence.unpack(folder, store):,} new trials in {store}")
+    tell(f"{evidence.unpack(folder, store):,} new trials in {store}")
 
 
 @app.command()
@@ -60,8 +60,4 @@ def pages(
 
     check_folder_target("--docs", docs)
     for path in write_pages(folder, docs):
-        _say(f"written to {path}")
-
-
-def _say(line: str) -> None:
-    Console().print(line, highlight=False, markup=False, soft_wrap=True)
+        tell(f"written to {path}")

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from amongst.cli.files import check_folder_target, check_target
 from amongst.cli.results import Results
-from amongst.cli.saying import screen
+from amongst.cli.saying import screen, tell
 
 if TYPE_CHECKING:
     from amongst.bench.report import Report
@@ -66,7 +66,7 @@ def report(
     if figures and not drawn:
         console.print("no figure to draw: no trial has a learning curve of test rows")
     for path in written:
-        console.print(f"written to {path}", highlight=False, markup=False, soft_wrap=True)
+        tell(f"written to {path}")
     if not written:
         _show(found, console)
 

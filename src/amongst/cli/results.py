@@ -20,7 +20,7 @@ from amongst.cli.narrowing import (
     method_names,
     split,
 )
-from amongst.cli.saying import screen
+from amongst.cli.saying import screen, tell
 
 if TYPE_CHECKING:
     from amongst.bench.record import Record
@@ -76,8 +76,7 @@ def _export(records: Sequence[Record], store: Path, target: Path) -> None:
         raise InputError(f"{store} holds no records, so that there is nothing to export.")
     path = write_records(records, target)
     write_requests(read_requests(store), path)
-    line = f"{counted(len(records), 'record')} written to {path}"
-    screen().print(line, highlight=False, soft_wrap=True)
+    tell(f"{counted(len(records), 'record')} written to {path}")
 
 
 def _summary(records: Sequence[Record], store: Path) -> RichTable:

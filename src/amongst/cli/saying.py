@@ -14,7 +14,7 @@ from rich.console import Console
 
 from amongst.cli.wording import worded
 
-__all__ = ["fail", "interruptible", "one_line_warnings", "screen"]
+__all__ = ["fail", "interruptible", "one_line_warnings", "screen", "tell"]
 
 WITHOUT = "no model was written"
 WIDEST = 1000
@@ -26,6 +26,11 @@ def screen() -> Console:
     console = Console()
     narrow = console.is_terminal or "COLUMNS" in os.environ
     return console if narrow else Console(width=WIDEST)
+
+
+def tell(line: str) -> None:
+    """Print a line as it is: names of files and labels hold no markup, and are not broken."""
+    screen().print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def fail(message: str, code: int = 2) -> NoReturn:

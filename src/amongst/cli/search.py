@@ -12,7 +12,7 @@ from rich.table import Table as RichTable
 
 from amongst.cli.files import as_file, check_table_target, check_target, write_table
 from amongst.cli.reading import Columns, frame_of, sets_of
-from amongst.cli.saying import interruptible
+from amongst.cli.saying import interruptible, tell
 from amongst.cli.tables import (
     BatchSize,
     Candidates,
@@ -118,9 +118,9 @@ def search(
         result.model.save(out, metadata=columns.told(file))
     _show(result)
     if table is not None:
-        console.print(f"{len(result.table)} points written to {table}", highlight=False)
+        tell(f"{len(result.table)} points written to {table}")
     if out is not None and result.model is not None:
-        console.print(f"model written to {out}", highlight=False)
+        tell(f"model written to {out}")
 
 
 def _check(

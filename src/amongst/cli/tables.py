@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table as RichTable
 
 from amongst.cli.files import (
@@ -19,7 +20,7 @@ from amongst.cli.files import (
 )
 from amongst.cli.fitted import features_for, load_model, read_for
 from amongst.cli.reading import Columns, apart, frame_of, one_or_many, sets_of
-from amongst.cli.saying import interruptible
+from amongst.cli.saying import interruptible, tell
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -128,13 +129,14 @@ def describe(
     table = columns.read(file)
     sets = sets_of(table, file)
     facts = sets.describe()
-    shown = RichTable(title=f"{file.name}: {table.features.shape[1]} features", show_header=False)
+    title = f"{file.name}: {table.features.shape[1]} features"
+    shown = RichTable(title=escape(title), show_header=False)
     for what, value in facts.rows():
-        shown.add_row(what, value)
+        shown.add_row(what, escape(value))
     console.print(shown)
     _draw_sizes(facts.size_histogram.tolist())
     if table.truth is not None:
-        console.print(f"true label amongst the candidates: {sets.contains(table.truth).mean():.1%}")
+        tell(f"true label amongst the candidates: {sets.contains(table.truth).mean():.1%}")
 
 
 def fit(
@@ -288,22 +290,22 @@ def _write(answer: pd.DataFrame, table: Table, out: Path) -> None:
     answer.insert(0, "row", table.index)
     write_table(answer, out)
     if out != STANDARD_OUTPUT:
-        console.print(f"{len(answer):,} rows written to {out}", highlight=False)
+        tell(f"{len(answer):,} rows written to {out}")
 
 
 def _report(
     estimator: PartialLabelClassifier, table: Table, sets: CandidateSets, out: Path
 ) -> None:
     frame = frame_of(table)
-    console.print(
+    tell(
         f"{len(table):,} rows, {sets.n_classes} classes; "
         f"prediction amongst the candidates for {estimator.score(frame, sets):.1%} of them."
     )
     if table.truth is not None:
-        console.print(f"accuracy on these rows: {estimator.score(frame, table.truth):.1%}")
+        tell(f"accuracy on these rows: {estimator.score(frame, table.truth):.1%}")
         right = (estimator.disambiguate(frame, sets)["label"] == table.truth).mean()
-        console.print(f"right candidate found: {right:.1%}")
-    console.print(f"model written to {out}", highlight=False)
+        tell(f"right candidate found: {right:.1%}")
+    tell(f"model written to {out}")
 
 
 def _draw_sizes(histogram: list[int]) -> None:

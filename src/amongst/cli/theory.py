@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from amongst.cli.files import check_target
+from amongst.cli.saying import tell
 
 if TYPE_CHECKING:
     from amongst.theory import Check
@@ -53,7 +54,7 @@ def _run(html: Path | None, problems: int, seed: int) -> list[Check]:
         console.print()
     if html is not None:
         _write(checks, html)
-        console.print(f"page written to {html}", highlight=False, markup=False, soft_wrap=True)
+        tell(f"page written to {html}")
     console.print(_verdict(checks, time.perf_counter() - started))
     return checks
 
