@@ -47,6 +47,8 @@ def test_settings_can_be_chosen_without_true_labels() -> None:
     ("arguments", "message"),
     [
         (("--datasets", "losst"), "datasets='losst' is unknown; did you mean 'lost'"),
+        (("--datasets", "yahoo_news"), "datasets='yahoo_news' is unknown. Choose from: birdsong"),
+        (("--methods", "plknn"), "methods='plknn' is unknown"),
         (("--methods", "plecco"), "methods='plecco' is unknown; did you mean 'plecoc'"),
     ],
 )

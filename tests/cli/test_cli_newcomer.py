@@ -175,6 +175,14 @@ def test_a_folder_that_is_not_there_is_named_by_its_option(
     assert error.startswith(f"amongst: --table {home}/no/x.csv: the folder {home}/no does not")
 
 
+def test_a_link_into_a_folder_that_is_not_there_names_that_folder(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "link.csv").symlink_to(tmp_path / "no" / "x.csv")
+    error = refused(capsys, "search", home / "iris.csv", "--table", tmp_path / "link.csv")
+    assert f"link.csv: the folder {tmp_path}/no does not exist; make it first." in error
+
+
 def test_standard_output(home: Path, tmp_path: Path) -> None:
     done = process(
         "predict", home / "iris.model", home / "iris.csv", "--out", "-", cwd=str(tmp_path)

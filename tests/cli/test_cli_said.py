@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from io import StringIO
 from pathlib import Path
 
@@ -198,6 +199,22 @@ def test_results_count_trials_settings_and_failures(store: Path) -> None:
     assert "IPAL 1 1 – 62.50" in lines
 
 
+def test_a_run_ends_with_the_command_for_its_page(tmp_path: Path) -> None:
+    store, page = tmp_path / "my runs.sqlite", tmp_path / "report.html"
+    words = ["reproduce", "table1", "--quick", "--epochs", "1", "--seeds", "1", "--methods", "cc"]
+    words += ["--conditions", "q=0.1", "--store", store, "--workers", "1"]
+    last = run(*words).stdout.splitlines()[-1]
+    hint, _, command = last.partition(": ")
+    assert (hint, command.split()[0]) == ("For a page to look at", "amongst")
+    told = shlex.split(command)[1:]
+    assert told == ["report", str(store), "--html", "report.html"]
+    assert run(*told[:-1], page).stdout == f"written to {page}\n"
+    assert page.is_file()
+    dry = run(*words, "--dry-run").stdout
+    assert dry.startswith("1 trial, 1 in the store, 0 to run; ")
+    assert dry.count("\n") == 1
+
+
 def test_nothing_to_export(tmp_path: Path) -> None:
     with Store(tmp_path / "s.sqlite"):
         pass
@@ -269,6 +286,7 @@ def test_facts_of_the_catalogue() -> None:
     assert (lost["rows (n)"], lost["features (d)"]) == ("1,122", "108")
     assert (lost["avg candidates"], lost["true label inside"]) == ("2.23", "100.00% of the rows")
     assert lost["lost.mat"].startswith("sha256 42a8cc43")
+    assert lost["source"].startswith("http")
     assert mnist["rows (n)"] == "60,000 + 10,000 (training + test)"
     assert mnist["features (d)"] == "784 = 28 × 28"
     assert mnist["avg candidates"] == "generated from the true labels"

@@ -22,7 +22,7 @@ from amongst.cli.narrowing import (
     named,
     split,
 )
-from amongst.cli.saying import screen
+from amongst.cli.saying import screen, tell
 from amongst.cli.tables import (
     Candidates,
     Device,
@@ -36,8 +36,6 @@ from amongst.cli.tables import (
 )
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from amongst.bench.execute import Options
     from amongst.bench.plans import Request
     from amongst.bench.sources import Files
@@ -263,11 +261,10 @@ def demo(
 
     check_folder_target("--out", out)
     found = run_demo(out)
-    console = screen()
-    console.print(to_rich(found.table))
+    screen().print(to_rich(found.table))
     for path in (found.picture, found.page, found.store):
         if path is not None:
-            console.print(f"written to {path}", highlight=False, markup=False, soft_wrap=True)
+            tell(f"written to {path}")
 
 
 def _run(requests: Sequence[Request], options: Options, store: Path, dry: bool) -> None:
@@ -282,20 +279,20 @@ def _run(requests: Sequence[Request], options: Options, store: Path, dry: bool) 
     for request in requests:
         if dry and len(requests) > 1:
             console.print(plan_titles()[request.plan], style="bold", highlight=False)
-        (_estimate if dry else _train)(request, options, store, console)
+        (_estimate if dry else _train)(request, options, store)
     if not dry:
         command = shlex.join(["amongst", "report", str(store), "--html", "report.html"])
         line = f"For a page to look at: {command}"
         console.print(line, style="dim", highlight=False, markup=False, soft_wrap=True)
 
 
-def _estimate(request: Request, options: Options, store: Path, console: Console) -> None:
+def _estimate(request: Request, options: Options, store: Path) -> None:
     from amongst.bench.session import dry_run
 
-    console.print(str(dry_run(request, options, store)), highlight=False, soft_wrap=True)
+    tell(str(dry_run(request, options, store)))
 
 
-def _train(request: Request, options: Options, store: Path, console: Console) -> None:
+def _train(request: Request, options: Options, store: Path) -> None:
     from amongst.bench.render import to_rich
     from amongst.bench.session import run_request
     from amongst.bench.store import Store
@@ -303,7 +300,7 @@ def _train(request: Request, options: Options, store: Path, console: Console) ->
 
     plan, _ = run_request(request, store, options)
     with Store(store, readonly=True) as kept:
-        console.print(to_rich(collect(kept.records(curves=False), plan)))
+        screen().print(to_rich(collect(kept.records(curves=False), plan)))
 
 
 def _own(data: str, columns: Mapping[str, Any]) -> tuple[tuple[str, ...], Files | None]:
