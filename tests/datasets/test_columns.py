@@ -55,7 +55,7 @@ def test_a_column_may_be_called_by_a_number_but_not_by_nothing(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("names", "where"), [("abc", "column 'a', 'b', 'c'"), ("abcd", "column 'a', 'b', 'c', …")]
+    ("names", "where"), [("abc", "columns 'a', 'b', 'c'"), ("abcd", "columns 'a', 'b', 'c', …")]
 )
 def test_three_columns_of_labels_are_named(tmp_path: Path, names: str, where: str) -> None:
     path = write(tmp_path, f"f,{','.join(names)}\n1,{',' * (len(names) - 1)}\n")

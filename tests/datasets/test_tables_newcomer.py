@@ -343,3 +343,14 @@ def test_decimals_of_a_data_base_are_numbers(tmp_path: Path) -> None:
     frame.to_parquet(tmp_path / "own.parquet")
     table = read_table(tmp_path / "own.parquet", candidates="labels")
     assert table.features.tolist() == [[1.25], [2.5]]
+
+
+def test_weights_of_classes_are_no_labels(tmp_path: Path) -> None:
+    """Three columns of probabilities were read as annotators, and every number as a class."""
+    path = tmp_path / "soft.csv"
+    path.write_text("x,owl,kite,wren\n1.5,0.5,0.5,0\n0.5,1,0,0\n2.5,0,0.25,0.75\n")
+    with pytest.raises(InputError, match=r"columns 'owl', 'kite', 'wren'\): they hold 0\.5"):
+        read_table(path, candidates=["owl", "kite", "wren"])
+    sets = read_table(path, candidates=["owl", "kite"], kind="annotators").candidates
+    assert sets is not None
+    assert sets.n_classes == 4

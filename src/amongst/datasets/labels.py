@@ -78,10 +78,12 @@ def candidate_column(
         cells, known = different_cells(table), None if classes is None else list(classes)
         labels = _labels(cells, separator, kind, frame.shape[1] > 1, known)
         if kind == "auto" and frame.shape[1] > 1:
+            _check_shares(labels)
             suspect_holes(table, labels)
         return from_cells(cells, labels, known, empty)
     except InputError as error:
-        raise InputError(f"candidates (column {where}): {error}") from error
+        noun = "column" if frame.shape[1] == 1 else "columns"
+        raise InputError(f"candidates ({noun} {where}): {error}") from error
 
 
 def true_labels(column: pd.Series, classes: npt.NDArray[Any] | None) -> npt.NDArray[Any]:
@@ -124,6 +126,18 @@ def check_inside(sets: CandidateSets, truth: npt.NDArray[Any], outside: Outside,
 
 def _looks_like_mask(frame: pd.DataFrame) -> bool:
     return frame.shape[1] > 1 and zeros_and_ones(frame) is not None
+
+
+def _check_shares(labels: list[list[Any]]) -> None:
+    """An error where several columns hold numbers between 0 and 1 alone: weights are no labels."""
+    numbers = pd.to_numeric(pd.Series([label for found in labels for label in found]), "coerce")
+    parts = numbers[(numbers > 0) & (numbers < 1)]
+    if len(parts) and bool(numbers.between(0, 1).all()):
+        raise InputError(
+            f"they hold {parts.iloc[0]:g} and other numbers between 0 and 1, which are weights, not "
+            "labels. Write 1 for a candidate and 0 for another class; or, if these are the labels of "
+            'annotators, pass kind="annotators".'
+        )
 
 
 def _labels(
