@@ -261,6 +261,7 @@ def test_the_demo_leaves_a_table_a_picture_and_a_page(
     assert "±" in said
     names = {path.name for path in (tmp_path / "demo").iterdir()}
     assert {"demo.sqlite", "demo.html"} <= names
+    assert set(re.findall(r"written to \S*/demo/(\S+)", said)) == names
     if "demo.png" in names:
         assert (tmp_path / "demo" / "demo.png").read_bytes().startswith(b"\x89PNG")
     assert "<html" in (tmp_path / "demo" / "demo.html").read_text("utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from io import StringIO
 from pathlib import Path
 
@@ -20,9 +21,9 @@ from amongst.bench.plans import Plan, Request, make_plan
 from amongst.candidates import as_candidates, uniform
 from amongst.cli import datasets, main
 from amongst.cli.app import app
-from amongst.cli.files import write_table
+from amongst.cli.files import check_table_target, write_table
 from amongst.datasets import entry, picture
-from amongst.errors import InputError
+from amongst.errors import InputError, MissingDependencyError
 
 QUICK = ["--model", "linear", "--epochs", "3"]
 
@@ -121,6 +122,7 @@ def test_a_search_says_what_it_wrote(iris: Path, tmp_path: Path) -> None:
     words = ["search", iris, "--ignore", "truth", *QUICK, "--quiet"]
     said = run(*words, "--out", out, "--table", table).stdout.splitlines()
     assert said[-2:] == [f"50 points written to {table}", f"model written to {out}"]
+    assert amongst.load(out).metadata_["candidates"] == ["species"]
     best = pd.read_csv(table).drop(columns=["seconds", "state"]).iloc[0]
     row = next(line for line in said if line.startswith("│"))
     cells = [cell.strip() for cell in row.strip("│").split("│")]
@@ -165,6 +167,15 @@ def test_a_path_is_not_broken_in_a_pipe(iris: Path, tmp_path: Path) -> None:
     words = ["fit", str(iris), "--ignore", "truth", "--out", str(folder / "m"), *QUICK, "--quiet"]
     answer = CliRunner().invoke(app, words, env={"COLUMNS": "80"})
     assert answer.stdout.splitlines()[-1] == f"model written to {folder / 'm'}"
+
+
+def test_a_package_that_is_not_here_is_asked_for_before_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingDependencyError, match="writing Parquet files"):
+        check_table_target("--out", tmp_path / "p.parquet")
+    check_table_target("--out", tmp_path / "p.csv")
 
 
 def test_labels_that_parquet_does_not_hold(tmp_path: Path) -> None:
