@@ -18,6 +18,7 @@ from typer.testing import CliRunner, Result
 import amongst
 from amongst.bench import Record, Store, Trial
 from amongst.bench.plans import Plan, Request, make_plan
+from amongst.bench.report import read_report
 from amongst.candidates import as_candidates, uniform
 from amongst.cli import datasets, main
 from amongst.cli.app import app
@@ -102,6 +103,38 @@ def test_a_checkpoint_that_cannot_be_kept_is_said_before_the_training(
     assert str(answer.exception).endswith(words.format(home=tmp_path))
 
 
+@pytest.mark.filterwarnings("default")
+def test_arrays_for_a_model_of_named_columns_are_taken_in_their_order(
+    iris: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run("fit", iris, "--ignore", "truth", "--out", tmp_path / "m", *QUICK)
+    X = pd.read_csv(iris).iloc[:, :4].to_numpy()
+    for name, columns in (("four", 4), ("three", 3)):
+        np.savez(tmp_path / f"{name}.npz", X=X[:, :columns])
+    predict = ["predict", str(tmp_path / "m"), str(tmp_path / "four.npz"), "--out"]
+    with pytest.raises(SystemExit):
+        main([*predict, str(tmp_path / "p.csv")])
+    assert capsys.readouterr().err == (
+        f"amongst: warning: the columns of {tmp_path / 'four.npz'} have no names; they are taken in "
+        "the order of the model's.\n"
+    )
+    named = amongst.load(tmp_path / "m").predict(pd.read_csv(iris).iloc[:, :4])
+    assert pd.read_csv(tmp_path / "p.csv")["label"].tolist() == named.tolist()
+    answer = asked("predict", tmp_path / "m", tmp_path / "three.npz", "--out", tmp_path / "q.csv")
+    assert str(answer.exception) == (
+        f"{tmp_path / 'three.npz'} has 3 features, and the model was fitted on 4; choose them with "
+        "--features."
+    )
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "txt", "gz", "parquet", "pq", "npz", "mat"])
+def test_any_table_in_the_place_of_the_model(ending: str, iris: Path, tmp_path: Path) -> None:
+    table = tmp_path / f"table.{ending}"
+    table.write_bytes(b"no model at all")
+    answer = asked("predict", table, iris, "--out", tmp_path / "p.csv")
+    assert str(answer.exception) == f"{table} is no model; the model comes first, the file after."
+
+
 def test_describe_draws_what_it_counts(tmp_path: Path) -> None:
     file = tmp_path / "sets.csv"
     sets = ["a|b"] * 1000 + ["b"] * 500 + ["a|b|c"] * 250
@@ -124,6 +157,8 @@ def test_a_search_says_what_it_wrote(iris: Path, tmp_path: Path) -> None:
     assert said[-2:] == [f"50 points written to {table}", f"model written to {out}"]
     assert amongst.load(out).metadata_["candidates"] == ["species"]
     best = pd.read_csv(table).drop(columns=["seconds", "state"]).iloc[0]
+    settings = ", ".join(f"{name}={best[name]:g}" for name in ("beta", "lr", "weight_decay"))
+    assert next(x for x in said if "chosen" in x).startswith(f"chosen: {settings}: risk ")
     row = next(line for line in said if line.startswith("│"))
     cells = [cell.strip() for cell in row.strip("│").split("│")]
     assert cells == [f"{value:.4g}" for value in best]
@@ -196,6 +231,7 @@ def store(tmp_path: Path) -> Path:
             trial = Trial("lost", "real", "rc", "mlp", seed, settings={"lr": 0.1 + seed // 2})
             kept.add(Record(trial, {"accuracy_last10": accuracy}, seconds=60.0))
         kept.add(Record(Trial("lost", "real", "rc", "mlp", 9), {}, error="it broke", seconds=1.0))
+        kept.add(Record(Trial("lost", "real", "cc", "mlp", 0), {}, error="it broke"))
         one = Trial("lost", "real", "ipal", "-", 0)
         kept.add(Record(one, {"accuracy_last10": 0.625}, seconds=1.0))
     return path
@@ -203,11 +239,26 @@ def store(tmp_path: Path) -> Path:
 
 def test_results_count_trials_settings_and_failures(store: Path) -> None:
     lines = [" ".join(line.split()) for line in run("results", store).stdout.splitlines()]
-    assert lines[0] == "s.sqlite: 5 trials, 3.0 min of training"
+    assert lines[0] == "s.sqlite: 6 trials, 3.0 min of training"
     assert "data, method trials settings failed accuracy, %" in lines
     assert "Lost, real" in lines
     assert "RC, mlp 4 3 1 25.00–75.00" in lines
+    assert "CC, mlp 1 1 1 –" in lines
     assert "IPAL 1 1 – 62.50" in lines
+
+
+def test_several_tables_are_one_csv(tmp_path: Path) -> None:
+    requests = [Request("demo", methods=("rc", "cc"), seeds=seeds) for seeds in (1, 2)]
+    with Store(tmp_path / "s.sqlite") as kept:
+        for request in requests:
+            kept.add_request(request.to_dict())
+            kept.add_all(Record(t, {"accuracy_last10": 0.5}) for t in make_plan(request).trials)
+    run("report", tmp_path / "s.sqlite", "--csv", tmp_path / "r.csv")
+    cells = pd.read_csv(tmp_path / "r.csv")
+    tables = read_report(tmp_path / "s.sqlite").tables
+    assert len(tables) == 2
+    assert len(cells) == sum(len(table.entries) for table in tables)
+    assert cells["mean"].dropna().tolist() == [50.0] * len(cells)
 
 
 def test_a_run_ends_with_the_command_for_its_page(tmp_path: Path) -> None:
@@ -325,6 +376,8 @@ def test_q_of_the_sets_that_are_drawn() -> None:
         (["fit", "MAT"], "; name others with --features, --candidates and --truth"),
         (["fit", "NPZ"], "holds the features? Name it with --features; it holds: a, b."),
         (["fit", "TRUTH", "--truth", "truth"], ", or leave --truth out."),
+        (["describe", "FILE", "-c", "a[/b]"], "has no column 'a[/b]'"),
+        (["search", "FILE", "--table", "x.foo"], "amongst: --table x.foo has an unknown ending"),
         (["describe", "x.foo"], "amongst: x.foo has an unknown ending"),
         (
             ["predict", "FILE", "FILE", "--out", "x.foo"],

@@ -288,6 +288,20 @@ def test_fit_trains_as_it_was_told(birds: Path) -> None:
     assert model.metadata_ == told
 
 
+def test_fit_by_default(birds: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[Any] = []
+
+    def instead(estimator: Any, *_: object) -> None:
+        heard.append(estimator.get_params())
+        raise InputError("seen")
+
+    monkeypatch.setattr(amongst.LWClassifier, "fit", instead)
+    words = f"fit {birds} --separator ; --ignore id,true --out model".split()
+    assert str(CliRunner().invoke(app, words).exception) == "seen"
+    plain = amongst.LWClassifier(random_state=0, verbose=True).get_params()
+    assert heard == [plain]
+
+
 def test_pack_and_unpack_say_how_much(tmp_path: Path) -> None:
     store, folder, again = (tmp_path / name for name in ("s.sqlite", "kept [1]", "again.sqlite"))
     with Store(store) as kept:
