@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.io
+from rich.console import Console
 from typer.testing import CliRunner
 
-from amongst.cli.datasets import app
-from amongst.datasets import CATALOGUE, verification
+from amongst.candidates import as_candidates
+from amongst.cli.datasets import app, fact_lines, pair_table, shade_map, size_bars
+from amongst.datasets import CATALOGUE, entry, picture, verification
 from amongst.errors import MissingDependencyError
 
 REAL = os.environ.get("AMONGST_DATA", "")
@@ -66,6 +69,52 @@ def test_info_draws_to_the_terminal_and_to_a_file(tmp_path: Path) -> None:
     for part in ("pixels / 16", "candidates of a row", "co-occurrence", "q = 0.2", "█"):
         assert part in output
     assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_info_draws_what_the_sets_are() -> None:
+    sets = ["a|b"] * 1200 + ["b"] * 600 + ["a|c"] * 300
+    shown = picture(as_candidates(sets), "three classes")
+    bars = size_bars(shown).plain.splitlines()
+    assert bars == [
+        "candidates of a row",
+        f"   1 {'█' * 19:<48}     600   28.6%",
+        f"   2 {'█' * 48:<48}   1,500   71.4%",
+    ]
+    # of a's 1,500 sets, b has 80 % and c 20 %; of b's 1,800, a has two thirds; c is never without a
+    assert shade_map(shown).plain.splitlines() == [
+        "co-occurrence  share of row j's sets that also have column k; █ = 100%",
+        "a · ▓▓░░",
+        "b ▓▓·   ",
+        "c ██  · ",
+    ]
+    console = Console(width=60, record=True, quiet=False, file=StringIO())
+    console.print(pair_table(shown))
+    lines = [line.split() for line in console.export_text().splitlines()]
+    assert lines == [
+        ["most", "frequent", "pairs", "rows", "share"],
+        ["a", "–", "b", "1,200", "80%"],
+        ["a", "–", "c", "300", "100%"],
+    ]
+
+
+def test_facts_of_the_catalogue() -> None:
+    lost, mnist, cifar = (dict(fact_lines(entry(n))) for n in ("lost", "mnist", "cifar10"))
+    assert (lost["rows (n)"], lost["features (d)"]) == ("1,122", "108")
+    assert (lost["avg candidates"], lost["true label inside"]) == ("2.23", "100.00% of the rows")
+    assert lost["lost.mat"].startswith("sha256 42a8cc43")
+    assert lost["source"].startswith("http")
+    assert mnist["rows (n)"] == "60,000 + 10,000 (training + test)"
+    assert mnist["features (d)"] == "784 = 28 × 28"
+    assert mnist["avg candidates"] == "generated from the true labels"
+    assert (mnist["preprocessing"], mnist["true label inside"]) == ("pixels / 255", "")
+    assert cifar["features (d)"] == "3,072 = 3 × 32 × 32"
+    assert cifar["classes (K)"].startswith("10: airplane, automobile")
+    assert "each channel to mean 0" in cifar["preprocessing"]
+
+
+def test_q_of_the_sets_that_are_drawn() -> None:
+    for words, title in (([], "q = 0.3"), (["--q", "0.1"], "q = 0.1")):
+        assert title in run("info", "digits", *words)[1]
 
 
 def test_info_of_what_is_not_here(tmp_path: Path) -> None:

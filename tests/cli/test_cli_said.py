@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import shlex
 import sys
-from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.io
-from rich.console import Console
 from sklearn.datasets import load_iris
 from typer.testing import CliRunner, Result
 
@@ -20,10 +17,9 @@ from amongst.bench import Record, Store, Trial
 from amongst.bench.plans import Plan, Request, make_plan
 from amongst.bench.report import read_report
 from amongst.candidates import as_candidates, uniform
-from amongst.cli import datasets, main
+from amongst.cli import main
 from amongst.cli.app import app
 from amongst.cli.files import check_table_target, write_table
-from amongst.datasets import entry, picture
 from amongst.errors import InputError, MissingDependencyError
 
 QUICK = ["--model", "linear", "--epochs", "3"]
@@ -264,7 +260,7 @@ def test_several_tables_are_one_csv(tmp_path: Path) -> None:
 def test_a_run_ends_with_the_command_for_its_page(tmp_path: Path) -> None:
     store, page = tmp_path / "my runs.sqlite", tmp_path / "report.html"
     words = ["reproduce", "table1", "--quick", "--epochs", "1", "--seeds", "1", "--methods", "cc"]
-    words += ["--conditions", "q=0.1", "--store", store, "--workers", "1"]
+    words += ["--conditions", "q=0.1", "--store", str(store), "--workers", "1"]
     last = run(*words).stdout.splitlines()[-1]
     hint, _, command = last.partition(": ")
     assert (hint, command.split()[0]) == ("For a page to look at", "amongst")
@@ -312,126 +308,3 @@ def test_classical_is_measured_by_the_papers_standard_deviation(
         "Lost PALOC 64.85 ± 0.00 (9 of 10 folds) 57.80 ± 7.00 +7.05 above",
         "Lost PLECOC 56.24 ± 1.05 63.04 ± 6.72 -6.80 below",
     ]
-
-
-# The catalogue
-
-
-def test_info_draws_what_the_sets_are() -> None:
-    sets = ["a|b"] * 1200 + ["b"] * 600 + ["a|c"] * 300
-    shown = picture(as_candidates(sets), "three classes")
-    bars = datasets.size_bars(shown).plain.splitlines()
-    assert bars == [
-        "candidates of a row",
-        f"   1 {'█' * 19:<48}     600   28.6%",
-        f"   2 {'█' * 48:<48}   1,500   71.4%",
-    ]
-    # of a's 1,500 sets, b has 80 % and c 20 %; of b's 1,800, a has two thirds; c is never without a
-    assert datasets.shade_map(shown).plain.splitlines() == [
-        "co-occurrence  share of row j's sets that also have column k; █ = 100%",
-        "a · ▓▓░░",
-        "b ▓▓·   ",
-        "c ██  · ",
-    ]
-    console = Console(width=60, record=True, quiet=False, file=StringIO())
-    console.print(datasets.pair_table(shown))
-    lines = [line.split() for line in console.export_text().splitlines()]
-    assert lines == [
-        ["most", "frequent", "pairs", "rows", "share"],
-        ["a", "–", "b", "1,200", "80%"],
-        ["a", "–", "c", "300", "100%"],
-    ]
-
-
-def test_facts_of_the_catalogue() -> None:
-    lost, mnist, cifar = (dict(datasets.fact_lines(entry(n))) for n in ("lost", "mnist", "cifar10"))
-    assert (lost["rows (n)"], lost["features (d)"]) == ("1,122", "108")
-    assert (lost["avg candidates"], lost["true label inside"]) == ("2.23", "100.00% of the rows")
-    assert lost["lost.mat"].startswith("sha256 42a8cc43")
-    assert lost["source"].startswith("http")
-    assert mnist["rows (n)"] == "60,000 + 10,000 (training + test)"
-    assert mnist["features (d)"] == "784 = 28 × 28"
-    assert mnist["avg candidates"] == "generated from the true labels"
-    assert (mnist["preprocessing"], mnist["true label inside"]) == ("pixels / 255", "")
-    assert cifar["features (d)"] == "3,072 = 3 × 32 × 32"
-    assert cifar["classes (K)"].startswith("10: airplane, automobile")
-    assert "each channel to mean 0" in cifar["preprocessing"]
-
-
-def test_q_of_the_sets_that_are_drawn() -> None:
-    for words, title in (([], "q = 0.3"), (["--q", "0.1"], "q = 0.1")):
-        assert title in run("datasets", "info", "digits", *words).stdout
-
-
-# Python's words
-
-
-@pytest.mark.parametrize(
-    ("words", "line"),
-    [
-        (["fit", "FILE", "--seed", "-1"], "--seed -1 must be a whole number of at least 0."),
-        (["fit", "FILE", "--model", "convnet"], "has shape (4,). Use --model mlp."),
-        (["fit", "HOME"], "is a folder; give a file."),
-        (["fit", "TWO"], "If one of them holds the candidate labels, name it with --candidates."),
-        (["fit", "MAT"], "; name others with --features, --candidates and --truth"),
-        (["fit", "NPZ"], "holds the features? Name it with --features; it holds: a, b."),
-        (["fit", "TRUTH", "--truth", "truth"], ", or leave --truth out."),
-        (["describe", "FILE", "-c", "a[/b]"], "has no column 'a[/b]'"),
-        (["search", "FILE", "--table", "x.foo"], "amongst: --table x.foo has an unknown ending"),
-        (["describe", "x.foo"], "amongst: x.foo has an unknown ending"),
-        (
-            ["predict", "FILE", "FILE", "--out", "x.foo"],
-            "amongst: --out x.foo has an unknown ending",
-        ),
-        (["results", "STORE", "--export", "x.foo"], "amongst: --export x.foo must end in .parquet"),
-        (
-            ["datasets", "info", "digits", "--plot", "x.foo"],
-            "amongst: --plot x.foo must end in .png",
-        ),
-        (
-            ["reproduce", "table1", "--quick", "--datasets", "mnist"],
-            "amongst: --quick runs on digits alone, not on --datasets mnist; leave",
-        ),
-        (["datasets", "info", "minst"], "amongst: minst is unknown; did you mean 'mnist'"),
-        (
-            ["reproduce", "demo", "--engine", "ray", "--ray-address", "nobody.invalid:1"],
-            "amongst: --ray-address nobody.invalid:1 cannot be reached",
-        ),
-        (
-            ["reproduce", "table1", "--ray-address", "auto"],
-            "amongst: --ray-address is for --engine ray, and --engine auto. Leave one out.",
-        ),
-    ],
-)
-def test_a_mistake_is_told_in_the_words_of_the_command_line(
-    words: list[str],
-    line: str,
-    iris: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    if "ray" in words:
-        pytest.importorskip("ray", reason="ray is not installed")
-    frame, matrix = pd.read_csv(iris), np.ones((6, 2))
-    frame.assign(truth=None).to_csv(tmp_path / "no_truth.csv", index=False)
-    frame.assign(species="a").to_csv(tmp_path / "two.csv", index=False)
-    np.savez(tmp_path / "a.npz", a=matrix, b=matrix)
-    scipy.io.savemat(tmp_path / "a.mat", {"mine": matrix, "partial_target": matrix})
-    (tmp_path / "x.foo").write_text("a", "utf-8")
-    with Store(tmp_path / "s.sqlite") as store:
-        store.add(Record(Trial("lost", "real", "rc", "mlp", 0), {"accuracy_last10": 0.5}))
-    files = {"FILE": iris, "HOME": tmp_path, "TRUTH": tmp_path / "no_truth.csv"}
-    files |= {"TWO": tmp_path / "two.csv", "NPZ": tmp_path / "a.npz", "MAT": tmp_path / "a.mat"}
-    files |= {"STORE": tmp_path / "s.sqlite"}
-    monkeypatch.chdir(tmp_path)
-    given = [str(files.get(word, word)) for word in words]
-    if words[0] == "fit":
-        ignored = ["--ignore", "truth"] if words[1] == "FILE" else []
-        given += [*ignored, "--out", str(tmp_path / "m"), "--quiet"]
-    with pytest.raises(SystemExit) as left:
-        main(given)
-    error = capsys.readouterr().err
-    assert left.value.code == 2
-    assert line in error
-    assert error.count("\n") == 1

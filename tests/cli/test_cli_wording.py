@@ -1,0 +1,97 @@
+"""Mistakes are told in the words of the command line, whatever the library says to Python."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.io
+
+from amongst.bench import Record, Store, Trial
+from amongst.cli import main
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files with something wrong, in the folder where one is."""
+    monkeypatch.chdir(tmp_path)
+    frame = pd.DataFrame({name: [5.1, 6.3, 5.8] for name in ("sl", "sw", "pl", "pw")})
+    frame["species"], frame["truth"] = ["setosa|virginica", "virginica", "setosa"], "virginica"
+    frame.to_csv("iris.csv", index=False)
+    frame.assign(truth=None).to_csv("no_truth.csv", index=False)
+    frame.assign(species="a").to_csv("two.csv", index=False)
+    Path("x.foo").write_text("a", "utf-8")
+    matrix = np.ones((6, 2))
+    np.savez("a.npz", a=matrix, b=matrix)
+    scipy.io.savemat("a.mat", {"mine": matrix, "partial_target": matrix})
+    with Store("s.sqlite") as store:
+        store.add(Record(Trial("lost", "real", "rc", "mlp", 0), {"accuracy_last10": 0.5}))
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (
+            ["fit", "iris.csv", "--ignore", "truth", "--seed", "-1"],
+            "--seed -1 must be a whole number of at least 0.",
+        ),
+        (
+            ["fit", "iris.csv", "--ignore", "truth", "--model", "convnet"],
+            "has shape (4,). Use --model mlp.",
+        ),
+        (["fit", "."], "is a folder; give a file."),
+        (
+            ["fit", "two.csv"],
+            "If one of them holds the candidate labels, name it with --candidates.",
+        ),
+        (["fit", "a.mat"], "; name others with --features, --candidates and --truth"),
+        (["fit", "a.npz"], "holds the features? Name it with --features; it holds: a, b."),
+        (["fit", "no_truth.csv", "--truth", "truth"], ", or leave --truth out."),
+        (["describe", "iris.csv", "-c", "a[/b]"], "has no column 'a[/b]'"),
+        (
+            ["search", "iris.csv", "--table", "x.foo"],
+            "amongst: --table x.foo has an unknown ending",
+        ),
+        (["describe", "x.foo"], "amongst: x.foo has an unknown ending"),
+        (
+            ["predict", "iris.csv", "iris.csv", "--out", "x.foo"],
+            "amongst: --out x.foo has an unknown ending",
+        ),
+        (
+            ["results", "s.sqlite", "--export", "x.foo"],
+            "amongst: --export x.foo must end in .parquet",
+        ),
+        (
+            ["datasets", "info", "digits", "--plot", "x.foo"],
+            "amongst: --plot x.foo must end in .png",
+        ),
+        (
+            ["reproduce", "table1", "--quick", "--datasets", "mnist"],
+            "amongst: --quick runs on digits alone, not on --datasets mnist; leave",
+        ),
+        (["datasets", "info", "minst"], "amongst: minst is unknown; did you mean 'mnist'"),
+        (
+            ["reproduce", "demo", "--engine", "ray", "--ray-address", "nobody.invalid:1"],
+            "amongst: --ray-address nobody.invalid:1 cannot be reached",
+        ),
+        (
+            ["reproduce", "table1", "--ray-address", "auto"],
+            "amongst: --ray-address is for --engine ray, and --engine auto. Leave one out.",
+        ),
+    ],
+)
+def test_a_mistake_is_told_in_the_words_of_the_command_line(
+    words: list[str], line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if "ray" in words:
+        pytest.importorskip("ray", reason="ray is not installed")
+    with pytest.raises(SystemExit) as left:
+        main([*words, *(["--out", "m", "--quiet"] if words[0] == "fit" else [])])
+    error = capsys.readouterr().err
+    assert left.value.code == 2
+    assert line in error
+    assert error.count("\n") == 1
+    assert not Path("m").exists()
