@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from scipy.optimize import nnls
 
 from amongst import as_candidates
 from amongst.candidates import CandidateSets, uniform
 from amongst.errors import InputError
 from amongst.estimators import IPALClassifier
+from amongst.estimators.ipal import _class_mass, _transitions, propagate
 from amongst.estimators.neighbours import index_rows, nearest
 
 
@@ -160,13 +162,42 @@ def test_rows_that_no_neighbour_reconstructs_take_the_majority() -> None:
     assert away.predict([[-1.0, -1.0, -1.0]]).tolist() == [1]
 
 
-def test_classes_that_no_neighbour_has_are_last() -> None:
+@pytest.mark.parametrize("scaling", ["standard+unit", None])
+def test_classes_that_no_neighbour_has_are_last(scaling: str | None) -> None:
+    """However long the rows are: residuals of rows that are not scaled go beyond 1."""
     X, _, sets = problem(7)
     padded = as_candidates(sets, classes=[0, 1, 2, 3, 9])
-    model = IPALClassifier().fit(X, padded)
-    scores = model.decision_function(X)
+    model = IPALClassifier(scaling=scaling).fit(10 * X, padded)
+    scores = model.decision_function(10 * X)
     assert (scores.argmin(1) == 4).any()
     assert (scores[:, 4] == scores.min(1)).all()
+
+
+def test_a_row_that_its_neighbours_say_nothing_of_keeps_its_candidates_alike() -> None:
+    """α = 1, and no neighbour has a candidate of the row: there is no 0 / 0."""
+    steps = sp.csr_array(np.array([[0.0, 1.0], [1.0, 0.0]]))
+    mask = np.array([[True, True, False], [False, False, True]])
+    with np.errstate(all="raise"):
+        spread, repeated = propagate(steps, mask, 1.0, 100)
+    assert spread.tolist() == [[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]]
+    assert repeated == 1
+
+
+def test_neighbours_that_reconstruct_nothing_count_alike() -> None:
+    with np.errstate(all="raise"):
+        steps = _transitions(np.array([[0.0, 0.0], [1.0, 3.0]]), np.array([[1, 2], [0, 2]]), 3)
+    assert steps.toarray().tolist() == [[0.0, 0.5, 0.5], [0.25, 0.0, 0.75]]
+
+
+def test_class_mass_by_hand() -> None:
+    """The mass of a class is ΣF⁰; a class without rows has none, and is not divided by."""
+    spread = np.array([[0.75, 0.25, 0.0], [1.0, 0.0, 0.0]])
+    mask = np.array([[True, True, False], [True, False, False]])
+    with np.errstate(all="raise"):
+        found = _class_mass(spread, mask)
+    first, second = 0.75 * 1.5 / 1.75, 0.25 * 0.5 / 0.25
+    total = first + second
+    np.testing.assert_allclose(found, [[first / total, second / total, 0.0], [1.0, 0.0, 0.0]])
 
 
 @pytest.mark.parametrize(

@@ -169,7 +169,17 @@ def test_progress_bars(capsys: pytest.CaptureFixture[str]) -> None:
     assert "PALOC pairs" in shown.err
     assert "6/6" in shown.err
     assert "PALOC classes" in shown.err
+    assert "4/4" in shown.err
     assert shown.out == ""
+
+
+def test_a_candidate_is_as_likely_as_its_share_of_the_votes() -> None:
+    X, _, sets = problem(3)
+    model = PALOCClassifier().fit(X, sets)
+    votes = np.where(sets.mask, np.maximum(model.decision_function(X), 0.0), 0.0)
+    likely = votes.max(1) / votes.sum(1)
+    np.testing.assert_allclose(model.disambiguate(X, sets)["confidence"], likely)
+    assert likely.min() < 0.99
 
 
 def test_workers_change_nothing() -> None:

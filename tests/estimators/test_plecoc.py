@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from math import exp, log
 from typing import Any
 
@@ -13,7 +14,7 @@ from amongst import as_candidates
 from amongst.candidates import CandidateSets, uniform
 from amongst.errors import InputError
 from amongst.estimators import PLECOCClassifier
-from amongst.estimators.plecoc import competence, decode, draw_codes, on_board
+from amongst.estimators.plecoc import DRAWS, competence, decode, draw_codes, on_board
 
 
 def problem(seed: int, n: int = 90, K: int = 4) -> tuple[np.ndarray, Any, CandidateSets]:
@@ -164,6 +165,12 @@ def test_lowering_tau_as_the_error_says_helps() -> None:
     sets = uniform(y, 0.8, classes=range(4), seed=0)
     with pytest.raises(InputError, match=r"tau=0.9 \(τ\) asks for .*lower tau \(to ") as caught:
         PLECOCClassifier(tau=0.9, random_state=0).fit(X, sets)
+    found = re.search(
+        r"for (\d+) of (\d+) rows .* fewer than 20 of the (\d+) col", str(caught.value)
+    )
+    assert found is not None
+    wanted, n, drawn = map(int, found.groups())
+    assert (wanted, n, drawn) == (round(0.9 * len(X)), len(X), 20 * DRAWS)
     tau = float(str(caught.value).partition("lower tau (to ")[2].rstrip(")."))
     assert 0 < tau < 0.9
     assert PLECOCClassifier(tau=tau, random_state=0).fit(X, sets).codes_.shape == (4, 20)
@@ -194,6 +201,15 @@ def test_where_no_tau_helps_the_rows_are_named(y: list[str], columns: int) -> No
 def test_two_rows_without_a_common_candidate_suffice() -> None:
     model = PLECOCClassifier(random_state=0).fit([[0.0], [1.0]], ["a|b", "c|d"])
     assert model.score([[0.0], [1.0]], ["a|b", "c|d"]) == 1
+
+
+def test_a_bar_counts_the_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    X, _, sets = problem(7)
+    PLECOCClassifier(code_length=6, random_state=0, verbose=True).fit(X, sets)
+    shown = capsys.readouterr()
+    assert "PL-ECOC columns" in shown.err
+    assert "6/6" in shown.err
+    assert shown.out == ""
 
 
 def test_same_seed_same_codes() -> None:

@@ -113,6 +113,11 @@ def test_dropout_at_evaluation_is_a_switch() -> None:
             assert torch.equal(model(x), model(x)) is not at_evaluation
 
 
+def test_an_unknown_network_is_named_by_its_argument() -> None:
+    with pytest.raises(InputError, match=r"^model='mpl' is unknown; did you mean 'mlp'"):
+        build_model("mpl", (4,), 3, seed=0)
+
+
 def test_convnet_needs_images() -> None:
     for shape in ((784,), (28, 28), (1, 27, 28), (1, 28, 27), (1, 1, 28, 28)):
         with pytest.raises(InputError, match="model='mlp'"):
