@@ -183,6 +183,15 @@ def test_a_row_that_its_neighbours_say_nothing_of_keeps_its_candidates_alike() -
     assert repeated == 1
 
 
+def test_a_fall_is_a_move_as_a_rise_is() -> None:
+    """One candidate falls by α/3 = 1.5e-4, two rise by half of it: F is not still yet."""
+    steps = sp.csr_array(np.array([[0.0, 1.0], [0.0, 1.0]]))
+    mask = np.array([[True, True, True], [False, True, True]])
+    spread, repeated = propagate(steps, mask, 4.5e-4, 100)
+    np.testing.assert_allclose(spread[0], np.array([1 - 4.5e-4, 1 + 2.25e-4, 1 + 2.25e-4]) / 3)
+    assert repeated == 2
+
+
 def test_neighbours_that_reconstruct_nothing_count_alike() -> None:
     with np.errstate(all="raise"):
         steps = _transitions(np.array([[0.0, 0.0], [1.0, 3.0]]), np.array([[1, 2], [0, 2]]), 3)

@@ -171,6 +171,8 @@ def test_progress_bars(capsys: pytest.CaptureFixture[str]) -> None:
     assert "PALOC classes" in shown.err
     assert "4/4" in shown.err
     assert shown.out == ""
+    PALOCClassifier().fit(X, sets)
+    assert capsys.readouterr() == ("", "")
 
 
 def test_a_candidate_is_as_likely_as_its_share_of_the_votes() -> None:

@@ -14,7 +14,7 @@ from amongst import as_candidates
 from amongst.candidates import CandidateSets, uniform
 from amongst.errors import InputError
 from amongst.estimators import PLECOCClassifier
-from amongst.estimators.plecoc import DRAWS, competence, decode, draw_codes, on_board
+from amongst.estimators.plecoc import DRAWS, _no_columns, competence, decode, draw_codes, on_board
 
 
 def problem(seed: int, n: int = 90, K: int = 4) -> tuple[np.ndarray, Any, CandidateSets]:
@@ -178,6 +178,13 @@ def test_lowering_tau_as_the_error_says_helps() -> None:
         PLECOCClassifier(tau=tau + 0.001, random_state=0).fit(X, sets)
 
 
+def test_the_tau_that_suffices_by_hand() -> None:
+    """Of 20 rows, the second best of the columns has 9 on board."""
+    found = _no_columns([7, 10, 8, 9], length=2, tau=0.9, n=20)
+    assert found.startswith("tau=0.9 (τ) asks for 18 of 20 rows on board of each code column, and ")
+    assert found.endswith("lower tau (to 0.45).")
+
+
 @pytest.mark.parametrize(
     ("y", "columns"),
     [
@@ -193,7 +200,11 @@ def test_where_no_tau_helps_the_rows_are_named(y: list[str], columns: int) -> No
     for tau in (0.1, 0.0):
         with pytest.raises(InputError, match=rf"^y has too few rows \({len(y)}\)") as caught:
             PLECOCClassifier(tau=tau, random_state=0).fit(X, y)
-        assert f"{columns} have rows on both sides" in str(caught.value)
+        length = int(np.ceil(10 * np.log2(len(set("".join(y)) - {"|"}))))
+        assert (
+            f": of {DRAWS * length} code columns drawn, {columns} have rows on both sides, which takes "
+            f"two rows without a common candidate, and {length} are wanted." in str(caught.value)
+        )
         assert "Give more rows, or smaller candidate sets." in str(caught.value)
         assert "tau" not in str(caught.value)
 
@@ -210,6 +221,8 @@ def test_a_bar_counts_the_columns(capsys: pytest.CaptureFixture[str]) -> None:
     assert "PL-ECOC columns" in shown.err
     assert "6/6" in shown.err
     assert shown.out == ""
+    PLECOCClassifier(code_length=6, random_state=0).fit(X, sets)
+    assert capsys.readouterr() == ("", "")
 
 
 def test_same_seed_same_codes() -> None:

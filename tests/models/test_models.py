@@ -120,8 +120,20 @@ def test_an_unknown_network_is_named_by_its_argument() -> None:
 
 def test_convnet_needs_images() -> None:
     for shape in ((784,), (28, 28), (1, 27, 28), (1, 28, 27), (1, 1, 28, 28)):
-        with pytest.raises(InputError, match="model='mlp'"):
+        with pytest.raises(InputError, match="model='mlp'") as caught:
             build_model("convnet", shape, 10, seed=0)
+        assert str(caught.value).startswith("model='convnet' needs images of shape (channels, ")
+        assert f"one example has shape {shape}." in str(caught.value)
+
+
+def test_the_convnet_averages_over_what_is_left_of_the_image() -> None:
+    model = build_model("convnet", (1, 32, 32), 3, seed=0).eval()
+    x = torch.rand(2, 1, 32, 32, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        maps = model.body(x)
+        assert maps.shape == (2, 128, 2, 2)
+        pooled = nn.functional.adaptive_avg_pool2d(maps, 1).flatten(1)
+        torch.testing.assert_close(model(x), model.head(pooled))
 
 
 @pytest.mark.parametrize("spec", [MLP, nn.Linear(5, 3), lambda shape, k: nn.Linear(*shape, k)])
