@@ -10,9 +10,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from amongst.cli.theory import theory
+from amongst.cli.theory import MAPS, theory
 from amongst.errors import InputError
 from amongst.theory import Check, bayes, figures
+from amongst.theory.summary import region_map
 
 app = typer.Typer()
 app.command()(theory)
@@ -32,7 +33,13 @@ def test_it_states_the_erratum_with_its_counterexample(printed):
     assert printed.exit_code == 0
     words = " ".join(printed.output.split())
     assert "Theorem 1 holds as printed at q = 1/2 only" in words
-    assert "0.9·1.5 + 0.1·1 = 1.45; the corrected form gives 1.45, the printed one 0.65" in words
+    assert "corrected w_y ψ(g_y) + Σ w_z [ q_z ψ(g_z) + β (1−q_z) ψ(−g_z) ] as printed" in words
+    assert "as printed w_y ψ(g_y) + Σ w_z [ q_z ψ(g_z) + β q_z ψ(−g_z) ] Two labels" in words
+    assert (
+        "Two labels, scores 0, weights 1, q = 0.1, β = 2. The set is {y} with probability 0.9 and "
+        "costs 1/2 + β/2 = 1.5, or both labels with probability 0.1 and costs 1. The risk is "
+        "0.9·1.5 + 0.1·1 = 1.45; the corrected form gives 1.45, the printed one 0.65."
+    ) in words
 
 
 def test_it_says_what_holds_and_what_does_not(printed):
@@ -47,6 +54,17 @@ def test_it_says_what_holds_and_what_does_not(printed):
 def test_it_shows_thresholds_and_the_region(printed):
     assert re.search(r"0\.90\s+9\.00\s+19\.0\s+1\.45", printed.output)
     assert printed.output.count("100.00 ") == 3
+
+
+def test_the_region_is_drawn_as_it_is_counted(printed):
+    """β falls from row to row, q grows to the right; a shade for how many posteriors are right."""
+    lines = printed.output.splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith("100.00 "))
+    betas, qs = np.geomspace(100, 0.1, 10), np.linspace(0.05, 0.95, 16)
+    maps = [region_map("sigmoid", kind, betas, qs).counts for kind in MAPS]
+    for row, (line, beta) in enumerate(zip(lines[at : at + 10], betas, strict=True)):
+        cells = [f"{beta:>6.2f} " + "".join("·░▒▓█"[n] for n in found[row]) for found in maps]
+        assert line.rstrip() == "   ".join(cells)
 
 
 def test_a_surprise_is_told_and_costs_the_exit_status(monkeypatch):
