@@ -59,6 +59,7 @@ def test_list_has_one_line_for_each_dataset_and_fits_80_columns(
     ]
     assert line_of(output, "yahoo_news")[1:5] == ["22,991", "163", "219", "1.91"]
     assert line_of(output, "mnist")[1:6] == ["60,000", "+", "10,000", "784", "10"]
+    assert line_of(output, "cifar10")[1:6] == ["50,000", "+", "10,000", "3,072", "10"]
     assert line_of(output, "digits")[-1] == "yes"
 
 
@@ -100,6 +101,7 @@ def test_info_draws_what_the_sets_are() -> None:
 def test_facts_of_the_catalogue() -> None:
     lost, mnist, cifar = (dict(fact_lines(entry(n))) for n in ("lost", "mnist", "cifar10"))
     assert (lost["rows (n)"], lost["features (d)"]) == ("1,122", "108")
+    assert lost["classes (K)"] == "16"
     assert (lost["avg candidates"], lost["true label inside"]) == ("2.23", "100.00% of the rows")
     assert lost["lost.mat"].startswith("sha256 42a8cc43")
     assert lost["source"].startswith("http")

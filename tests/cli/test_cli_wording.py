@@ -22,6 +22,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     frame.to_csv("iris.csv", index=False)
     frame.assign(truth=None).to_csv("no_truth.csv", index=False)
     frame.assign(species="a").to_csv("two.csv", index=False)
+    frame.drop(columns="truth").assign(species="a").to_csv("one.csv", index=False)
     Path("x.foo").write_text("a", "utf-8")
     matrix = np.ones((6, 2))
     np.savez("a.npz", a=matrix, b=matrix)
@@ -42,6 +43,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             ["fit", "iris.csv", "--ignore", "truth", "--model", "convnet"],
             "has shape (4,). Use --model mlp.",
         ),
+        (["fit", "one.csv", "-c", "species"], "amongst: the candidate labels have one class"),
         (["fit", "."], "is a folder; give a file."),
         (
             ["fit", "two.csv"],
@@ -95,3 +97,25 @@ def test_a_mistake_is_told_in_the_words_of_the_command_line(
     assert line in error
     assert error.count("\n") == 1
     assert not Path("m").exists()
+
+
+@pytest.mark.usefixtures("home")
+def test_a_file_that_the_system_refuses_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied", "iris.csv")
+
+    monkeypatch.setattr("amongst.datasets.read_table", refuse)
+    with pytest.raises(SystemExit) as left:
+        main(["describe", "iris.csv", "-c", "species"])
+    assert (left.value.code, capsys.readouterr().err) == (
+        2,
+        "amongst: iris.csv: Permission denied\n",
+    )
+
+
+def test_without_a_command_there_is_help(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([])
+    assert "Usage: " in capsys.readouterr().out
