@@ -316,7 +316,7 @@ def test_what_another_plan_has_is_not_unknown(
 
 def test_every_error_begins_alike(say: Say) -> None:
     said = say("datasets", "info", "lst")[1]
-    assert said.startswith("amongst: name='lst' is unknown; did you mean 'lost'")
+    assert said.startswith("amongst: 'lst' is unknown; did you mean 'lost'")
 
 
 def test_a_run_from_python_is_refused_as_well(tmp_path: Path) -> None:

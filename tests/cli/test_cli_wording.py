@@ -74,7 +74,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             ["reproduce", "table1", "--quick", "--datasets", "mnist"],
             "amongst: --quick runs on digits alone, not on --datasets mnist; leave",
         ),
-        (["datasets", "info", "minst"], "amongst: minst is unknown; did you mean 'mnist'"),
+        (["datasets", "info", "minst"], "amongst: 'minst' is unknown; did you mean 'mnist'"),
         (
             ["reproduce", "demo", "--engine", "ray", "--ray-address", "nobody.invalid:1"],
             "amongst: --ray-address nobody.invalid:1 cannot be reached",

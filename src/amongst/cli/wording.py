@@ -35,7 +35,7 @@ PHRASES: Phrases = (
     (r", or reshape X", ""),
     (r"^ray_address (is for)", r"--ray-address \1"),
     (r"(give a file), or use load_image_folder for images", r"\1"),
-    (r"^name='(.*?)' (is unknown)", r"\1 \2"),
+    (r"^name=('.*?' is unknown)", r"\1"),
     (r"^path='(.*)' (has an unknown ending)", r"\1 \2"),
     (r"^path='(.*)' (must end in .parquet)", r"--export \1 \2"),
     (r"^path='(.*)' (must end in .png)", r"--plot \1 \2"),
