@@ -131,6 +131,14 @@ def test_an_input_is_never_an_output(
     assert (data.read_bytes(), model.read_bytes()) == before
 
 
+def test_two_forms_of_a_report_are_not_written_to_one_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page, same = tmp_path / "page", tmp_path / "folder" / ".." / "page"
+    said = refused(capsys, "report", tmp_path / "s.sqlite", "--html", page, "--csv", same)
+    assert f"--html and --csv both name {same}; name two files." in said
+
+
 def _otherwise(path: Path, way: str, folder: Path) -> str:
     other = folder / f"{way}-{path.name}"
     if way == "hard" and not other.exists():

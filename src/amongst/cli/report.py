@@ -13,6 +13,7 @@ from rich.console import Console
 from amongst.cli.files import check_folder_target, check_target
 from amongst.cli.results import Results
 from amongst.cli.saying import screen, tell
+from amongst.errors import InputError
 
 if TYPE_CHECKING:
     from amongst.bench.report import Report
@@ -75,9 +76,12 @@ def _check_targets(wanted: dict[str, Path | None], figures: Path | None, store: 
     """Mistakes are said before anything is computed."""
     from amongst.optional import optional_import
 
+    taken: dict[Path, str] = {}
     for name, path in wanted.items():
         if path is not None:
             check_target(name, path, (store,))
+            if (other := taken.setdefault(path.resolve(), name)) != name:
+                raise InputError(f"{other} and {name} both name {path}; name two files.")
     if figures is not None:
         optional_import("matplotlib", extra="plot", purpose="drawing figures")
         check_folder_target("--figures", figures)
