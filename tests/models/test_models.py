@@ -7,6 +7,7 @@ from torch.nn import functional as F
 
 from amongst.errors import InputError
 from amongst.models import MLP, ConvNet, ModelSpec, build_model, seeded
+from amongst.models.stacked import stack_models
 
 
 def test_sizes_of_the_paper() -> None:
@@ -141,3 +142,16 @@ def test_options_that_would_be_ignored_are_refused(spec: ModelSpec) -> None:
     """The network had the widths of the paper, whatever was asked for."""
     with pytest.raises(InputError, match="widths would be ignored"):
         build_model(spec, (5,), 3, seed=0, widths=(8,))
+
+
+def test_batch_norms_of_two_kinds_are_not_taken_for_one() -> None:
+    """The written-out network has one ε for all of its layers."""
+    models = [build_model("mlp", (4,), 3, seed, widths=(5, 6)) for seed in (0, 1)]
+    x = torch.randn(7, 4, generator=torch.Generator().manual_seed(0))
+    for model in models:
+        norms = [layer for layer in model.modules() if isinstance(layer, nn.BatchNorm1d)]
+        norms[0].eps = 0.5
+        assert len(norms) == 2
+    with torch.no_grad():
+        alone = torch.stack([model.eval()(x) for model in models])
+    torch.testing.assert_close(stack_models(models).evaluate(x), alone)
