@@ -121,7 +121,13 @@ class Method(ABC):
 
     def blend(self, old: Tensor, new: Tensor) -> Tensor:
         """What a row's weights become, shape (..., K): the new ones; for a moving average
-        φ·old + (1 − φ)·new, for candidates that are struck out for good new · [old > 0]."""
+        φ·old + (1 − φ)·new, for candidates that are struck out for good new · [old > 0].
+
+        >>> import torch
+        >>> from amongst.methods import LW
+        >>> LW().blend(torch.tensor([1.0, 0.0]), torch.tensor([0.25, 0.75]))
+        tensor([0.2500, 0.7500])
+        """
         return new
 
 
