@@ -210,26 +210,28 @@ def captured(data: TrainingData, settings: Settings, path: Path | None = None) -
     state = start(convnet(data), data, LW(), settings)
     if path is not None:
         load_checkpoint(path, state, "mark")
-    stepper = GraphedStep(state, data, LW(), settings, compile=False)
+    stepper = GraphedStep(state, data, LW(), settings, compile=False, tune=None)
     return train(state.model, data, LW(), settings, training=state, stepper=stepper).model
 
 
 def test_dropout_after_a_resume_draws_what_it_would_have_drawn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A capture draws numbers of its own, in the first epoch of a process; they are put back."""
+    """A capture draws numbers of its own, in the first epoch of a process; they are put back. With
+    cuDNN's repeatable algorithms, so that nothing else can differ."""
+    monkeypatch.setattr(torch.backends.cudnn, "deterministic", True)
     data = data_of((3, 28, 28), n=40)
     settings = Settings(epochs=4, batch_size=16, lr=0.01)
     whole = captured(data, settings)
     state = start(convnet(data), data, LW(), settings)
     half = replace(settings, epochs=2)
-    stepper = GraphedStep(state, data, LW(), half, compile=False)
+    stepper = GraphedStep(state, data, LW(), half, compile=False, tune=None)
     train(state.model, data, LW(), half, training=state, stepper=stepper)
     save_checkpoint(tmp_path / "half", state, "mark")
     resumed = captured(data, settings, tmp_path / "half")
     monkeypatch.setattr(single, "dropout_seed", lambda settings, epoch: 12345 + epoch)
     others = captured(data, settings)
-    assert distance(resumed, whole) < 0.1 * distance(others, whole)
+    assert distance(resumed, whole) == 0.0 < distance(others, whole)
 
 
 def test_an_optimiser_of_ones_own_stays() -> None:

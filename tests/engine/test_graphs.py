@@ -39,7 +39,11 @@ def problem(device: str, shape: tuple[int, ...] = (6,), n: int = 70) -> Training
 
 
 def trained(
-    data: TrainingData, method: Method, settings: Settings, fast: bool | dict[str, object] | None
+    data: TrainingData,
+    method: Method,
+    settings: Settings,
+    fast: bool | dict[str, object] | None,
+    tune: int | None = 10,
 ) -> Training:
     """By plain steps (None) or by a `GraphedStep`, compiled or not."""
     images = len(data.features.shape) == 3
@@ -58,7 +62,7 @@ def trained(
             return step(state, data, rows, now, settings)
 
         return train(model, data, method, settings, training=state, stepper=plain)
-    stepper = GraphedStep(state, data, method, settings, compile=fast)
+    stepper = GraphedStep(state, data, method, settings, compile=fast, tune=tune)
     return train(model, data, method, settings, training=state, stepper=stepper)
 
 
@@ -99,7 +103,7 @@ def test_going_on_from_a_checkpoint_takes_the_optimisers_state_along() -> None:
 
 def resumed(data: TrainingData, settings: Settings, path: Path) -> tuple[Training, GraphedStep]:
     """Half of a training by captured steps, its file, and a new process's state and step."""
-    half = trained(data, LW(), replace(settings, epochs=settings.epochs // 2), False)
+    half = trained(data, LW(), replace(settings, epochs=settings.epochs // 2), False, tune=None)
     save_checkpoint(path, half, "mark")
     model = build_model("convnet", data.features.shape, K, seed=2)
     state = start(model.to(data.features.device), data, LW(), settings)
@@ -107,7 +111,7 @@ def resumed(data: TrainingData, settings: Settings, path: Path) -> tuple[Trainin
     for layer in model.modules():
         if hasattr(layer, "p"):
             layer.p = 0.0
-    return state, GraphedStep(state, data, LW(), settings, compile=False)
+    return state, GraphedStep(state, data, LW(), settings, compile=False, tune=None)
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
@@ -129,13 +133,17 @@ def test_moments_from_a_file_lie_in_memory_as_their_parameters_do(
 
 @GPU
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
-def test_a_convnet_goes_on_from_its_file(optimizer: str, tmp_path: Path) -> None:
+def test_a_convnet_goes_on_from_its_file(
+    optimizer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By cuDNN's repeatable algorithms: a last digit grows to 6 % of the parameters in these steps."""
+    monkeypatch.setattr(torch.backends.cudnn, "deterministic", True)
     data = problem("cuda", (3, 28, 28), n=40)
     settings = Settings(epochs=4, batch_size=16, lr=0.01, optimizer=optimizer)
-    whole = trained(data, LW(), settings, False)
+    whole = trained(data, LW(), settings, False, tune=None)
     state, stepper = resumed(data, settings, tmp_path / "half.amongst")
     again = train(state.model, data, LW(), settings, training=state, stepper=stepper)
-    assert distance(again.model, whole.model) < 1e-3
+    assert distance(again.model, whole.model) == 0.0
 
 
 @dataclass(frozen=True)
