@@ -19,7 +19,7 @@ Run = Callable[..., dict[str, Any]]
 
 
 @pytest.fixture
-def benchmark(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], ModuleType]]:
+def imported(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], ModuleType]]:
     """Import one of benchmarks/, with ceilings that cost nothing."""
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     before = set(sys.modules)
@@ -65,9 +65,9 @@ def interrupted_after(rows: list[dict[str, Any]]) -> Callable[..., dict[str, Any
 
 
 def test_convnet(
-    benchmark: Callable[[str], ModuleType], stopped: Run, monkeypatch: pytest.MonkeyPatch
+    imported: Callable[[str], ModuleType], stopped: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = benchmark("convnet")
+    module = imported("convnet")
     times = [{"training_seconds": t, "seconds_with_evaluation": 2 * t, "precision": p}
              for t, p in ((1.0, "bf16"), (5.0, "tf32"))]  # fmt: skip
     times.append({"training_seconds": 2.0, "precision": "bf16"})
@@ -84,9 +84,9 @@ def test_convnet(
 
 
 def test_population(
-    benchmark: Callable[[str], ModuleType], stopped: Run, monkeypatch: pytest.MonkeyPatch
+    imported: Callable[[str], ModuleType], stopped: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = benchmark("population")
+    module = imported("population")
     slow, fast, faster = ({"members": m, "seconds_per_epoch_and_model": s}
                           for m, s in ((1, 4.0), (1, 2.0), (8, 0.5)))  # fmt: skip
     monkeypatch.setattr(module, "time_public", lambda *_: slow)
@@ -103,9 +103,9 @@ def test_population(
 
 
 def test_precision(
-    benchmark: Callable[[str], ModuleType], stopped: Run, monkeypatch: pytest.MonkeyPatch
+    imported: Callable[[str], ModuleType], stopped: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = benchmark("precision")
+    module = imported("precision")
     monkeypatch.setattr(module, "prepared", lambda args: {})
     monkeypatch.setattr(
         module, "trained", interrupted_after([{"accuracy": 0.5}, {"accuracy": 0.75}])
@@ -114,10 +114,10 @@ def test_precision(
     assert [row["difference"] for row in found["rows"]] == [0.0, 0.25]
 
 
-def test_tiles(benchmark: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tiles(imported: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch) -> None:
     """The best so far comes with each row, also where a variant failed or lost a member."""
     pytest.importorskip("triton", reason="the fused kernels need Triton")
-    module = benchmark("tiles")
+    module = imported("tiles")
     monkeypatch.setattr(module, "TRIED", {kind: module.TRIED[kind][:3] for kind in module.TRIED})
     monkeypatch.setattr(module, "layers", lambda *_: None)
     monkeypatch.setattr(module, "parts", lambda *_: iter([{"variant": "part"}]))
@@ -161,18 +161,18 @@ def test_help_says_how_and_runs_nothing(
 
 
 def test_generation_in_miniature(
-    benchmark: Callable[[str], ModuleType],
+    imported: Callable[[str], ModuleType],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr("sys.argv", ["it", "--rows", "50", "--repeats", "1"])
-    benchmark("generation").main()
+    imported("generation").main()
     assert capsys.readouterr().out.count("\n") == 5
 
 
 def test_an_epoch_is_timed_between_two(
-    benchmark: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch
+    imported: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.argv", ["it", "--epochs", "1"])
     with pytest.raises(SystemExit, match="2"):
-        benchmark("trials").main()
+        imported("trials").main()

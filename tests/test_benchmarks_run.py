@@ -23,7 +23,7 @@ Run = Callable[..., dict[str, Any]]
 
 
 @pytest.fixture
-def benchmark(monkeypatch: pytest.MonkeyPatch) -> Iterator[Import]:
+def imported(monkeypatch: pytest.MonkeyPatch) -> Iterator[Import]:
     """Import one of benchmarks/, and forget it afterwards."""
     monkeypatch.syspath_prepend(str(FOLDER))
     before = set(sys.modules)
@@ -34,13 +34,13 @@ def benchmark(monkeypatch: pytest.MonkeyPatch) -> Iterator[Import]:
 
 
 @pytest.fixture
-def run(benchmark: Import, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+def run(imported: Import, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
     """Run a benchmark's main with these words; what it wrote."""
 
     def main(name: str, *words: str) -> dict[str, Any]:
         file = tmp_path / "found.json"
         monkeypatch.setattr("sys.argv", [name, *words, "--json", str(file)])
-        benchmark(name).main()
+        imported(name).main()
         content: dict[str, Any] = json.loads(file.read_text(), parse_constant=pytest.fail)
         return content
 
@@ -94,10 +94,10 @@ def test_a_failed_variant_is_told_at_the_end(
     assert [line.split("  ")[0] for line in table] == [row["variant"] for row in rows]
 
 
-def test_quick_needs_no_compiler(benchmark: Import, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_quick_needs_no_compiler(imported: Import, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr("sys.argv", ["it", "--quick", "--device", "cpu"])
-    assert benchmark("population").arguments().backends == "eager"
+    assert imported("population").arguments().backends == "eager"
 
 
 CONVNET = ["--device", "cpu", "--rows", "2", "--batches", "1", "--batch-size", "1", "--variants"]
@@ -126,9 +126,9 @@ def test_single(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[0].split()[-1] == "1.00"
 
 
-def test_peak_memory_of_one_way(benchmark: Import, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_peak_memory_of_one_way(imported: Import, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.argv", ["it", *SINGLE])
-    module = benchmark("single")
+    module = imported("single")
     assert module.peak_memory(WAYS[2], module.arguments()) > 50  # PyTorch alone takes more
 
 
@@ -139,9 +139,9 @@ def test_classical_at_scale(run: Run) -> None:
     assert (rows[0]["rows"], rows[0]["columns"], rows[0]["classes"]) == (349, 279, 171)
 
 
-def test_each_classical_run(benchmark: Import, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_classical_run(imported: Import, monkeypatch: pytest.MonkeyPatch) -> None:
     """In this process, on few classes: PALOC has a machine for every two of them."""
-    module = benchmark("classical")
+    module = imported("classical")
     shapes = {"soccer": (400, 9, 7, 2.09), "yahoo": (300, 8, 6, 1.91)}
     monkeypatch.setattr(module, "SHAPES", shapes)
     names = list(module.runs(1))
@@ -182,13 +182,11 @@ def test_a_cpu_has_no_figures_of_a_gpus_precision(run: Run) -> None:
         run("precision", *words.split())
 
 
-def test_selection_study(
-    benchmark: Import, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_selection_study(imported: Import, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "study.csv"
     words = ["--models", "linear", "--seeds", "1", "--rows", "60", "--device", "cpu"]
     words += ["--cases", "digits q=0.1", "--out", str(file)]
-    module = benchmark("selection_study")
+    module = imported("selection_study")
     monkeypatch.setattr(module, "EPOCHS", {"linear": 5})
     monkeypatch.setattr("sys.argv", ["it", *words])
     module.main()
@@ -203,13 +201,13 @@ def test_selection_study(
 
 
 def test_loading(
-    benchmark: Import,
+    imported: Import,
     data_folder: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr("sys.argv", ["it", "--repeats", "1", "--datasets", "mnist"])
-    module = benchmark("loading")
+    module = imported("loading")
     module.main()
     head, line = (text.split("  ") for text in capsys.readouterr().out.splitlines())
     cells = [cell.strip() for cell in line if cell]
@@ -222,29 +220,29 @@ def test_loading(
 
 
 def test_loading_without_data_says_so(
-    benchmark: Import, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    imported: Import, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("AMONGST_DATA", str(tmp_path))
     monkeypatch.setenv("AMONGST_CACHE", str(tmp_path))
     monkeypatch.setattr("sys.argv", ["it"])
     with pytest.raises(SystemExit, match="AMONGST_DATA has none of mnist"):
-        benchmark("loading").main()
+        imported("loading").main()
 
 
-def test_an_official_batch_is_a_pickle_of_python_2(benchmark: Import) -> None:
+def test_an_official_batch_is_a_pickle_of_python_2(imported: Import) -> None:
     pixels = np.arange(2 * 3072).reshape(2, 3072).astype(np.uint8)
-    raw = benchmark("loading").official_batch(pixels, np.array([3, 9]))
+    raw = imported("loading").official_batch(pixels, np.array([3, 9]))
     found = pickle.loads(raw, encoding="latin1")
     assert found["labels"] == [3, 9]
     assert np.array_equal(found["data"], pixels)
 
 
 def test_trials(
-    benchmark: Import, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    imported: Import, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = "--members 5 --epochs 2 --device cpu"
     monkeypatch.setattr("sys.argv", ["it", *words.split()])
-    benchmark("trials").main()
+    imported("trials").main()
     _, head, *lines = capsys.readouterr().out.splitlines()
     assert head.split() == ["run", "before", "an", "epoch", "after", "seconds"]
     for line, name in zip(lines, ("first", "second"), strict=True):

@@ -158,9 +158,14 @@ def run_group(
         checkpoint=checkpoint,
         on_epoch=None if notice is None else partial(_tell, notice, len(members)),
     )
-    seconds = (time.perf_counter() - began) / len(trials)
+    seconds = max(time.perf_counter() - began, _trained(result)) / len(trials)
     records = [_record(trial, result, i) for i, trial in enumerate(trials)]
     return [stamp(record, device, "population", seconds) for record in records]
+
+
+def _trained(result: PopulationResult) -> float:
+    """Seconds of all epochs, those before a resume too."""
+    return sum(float(wave.seconds.sum()) for wave in result.waves)
 
 
 def _tell(notice: Callable[[str], None], members: int, progress: Progress) -> None:
