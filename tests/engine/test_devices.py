@@ -28,11 +28,10 @@ from amongst.engine import (
     train,
 )
 from amongst.engine.checkpoint import Keeper
-from amongst.engine.devices import current
+from amongst.engine.devices import current, is_out_of_memory
 from amongst.engine.population import Member, backends, run, train_population
 from amongst.engine.population.cohort import form_cohort
 from amongst.engine.precision import products_in
-from amongst.engine.single import is_out_of_memory
 from amongst.errors import InputError
 from amongst.methods import LW
 from amongst.metrics import accuracy, approximated_accuracy, covering_rate

@@ -229,7 +229,7 @@ def test_dropout_after_a_resume_draws_what_it_would_have_drawn(
     train(state.model, data, LW(), half, training=state, stepper=stepper)
     save_checkpoint(tmp_path / "half", state, "mark")
     resumed = captured(data, settings, tmp_path / "half")
-    monkeypatch.setattr(single, "dropout_seed", lambda settings, epoch: 12345 + epoch)
+    monkeypatch.setattr(single, "dropout_seed", lambda seed, epoch: 12345 + epoch)
     others = captured(data, settings)
     assert distance(resumed, whole) == 0.0 < distance(others, whole)
 

@@ -10,7 +10,7 @@ import torch
 
 from amongst.errors import AmongstWarning, InputError
 
-__all__ = ["as_device", "current"]
+__all__ = ["as_device", "current", "is_out_of_memory"]
 
 UNUSABLE = (RuntimeError, AssertionError, TypeError)
 """What PyTorch raises for a device that is not there, or that cannot do what is asked of it."""
@@ -41,6 +41,20 @@ def current(device: torch.device) -> AbstractContextManager[Any]:
     ...     pass
     """
     return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
+
+
+def is_out_of_memory(error: BaseException | None) -> bool:
+    """Of a GPU, or of the machine: PyTorch says them in two ways, and of a capture that ran out of
+    memory it may say last that it failed.
+
+    >>> is_out_of_memory(torch.OutOfMemoryError("CUDA out of memory")), is_out_of_memory(ValueError())
+    (True, False)
+    """
+    if error is None:
+        return False
+    if "capture" in str(error) and is_out_of_memory(error.__context__):
+        return True
+    return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)
 
 
 def _automatic() -> torch.device:

@@ -1,4 +1,4 @@
-"""The order of rows: counter-based permutations, the same on every device and in every engine.
+"""The order of rows, and what else a seed gives: the same on every device and in every engine.
 
 A permutation is the argsort of a hash of (seed, epoch, row). It needs no generator state, so a
 resumed run sees the order that the undisturbed one would have, and a population can draw all its
@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-__all__ = ["Roles", "batch_bounds", "permutation", "split_seed"]
+__all__ = ["Roles", "batch_bounds", "dropout_seed", "permutation", "split_seed"]
 
 Roles = tuple[int, int, int]
 
@@ -31,6 +31,15 @@ def split_seed(seed: int) -> Roles:
     words = np.random.SeedSequence(seed).generate_state(3, np.uint64) >> np.uint64(1)
     first, second, third = (int(word) for word in words)
     return first, second, third
+
+
+def dropout_seed(seed: int, epoch: int) -> int:
+    """Of the random numbers of an epoch's steps.
+
+    >>> dropout_seed(0, epoch=1) - dropout_seed(0, epoch=0)
+    1
+    """
+    return (split_seed(seed)[2] + epoch) % 2**63
 
 
 def permutation(

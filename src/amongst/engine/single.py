@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from amongst.defaults import made_on_cpu
 from amongst.engine.data import Features, TrainingData, check_features
-from amongst.engine.devices import current
+from amongst.engine.devices import current, is_out_of_memory
 from amongst.engine.door import (
     check_batches,
     check_columns,
@@ -27,7 +27,7 @@ from amongst.engine.door import (
     new_weights,
 )
 from amongst.engine.earlier import check_training, put_beside
-from amongst.engine.order import batch_bounds, permutation, split_seed
+from amongst.engine.order import batch_bounds, dropout_seed, permutation, split_seed
 from amongst.engine.precision import products_in, warn_of_precision
 from amongst.engine.settings import Settings, learning_rate
 from amongst.engine.watch import Watch, moved
@@ -211,7 +211,7 @@ def run_epoch(
     now = method.at(state.epoch / settings.epochs)
     advance = stepper or (lambda rows: step(state, data, rows, now, settings))
     totals = torch.zeros(2, device=data.features.device, dtype=torch.float64)
-    with seeded(dropout_seed(settings, state.epoch), data.features.device):
+    with seeded(dropout_seed(settings.seed, state.epoch), data.features.device):
         for rows in _batches(data, settings, state.epoch):
             totals += advance(rows)
     if method.when == "epoch":
@@ -281,16 +281,6 @@ def _forward(model: nn.Module, x: Tensor, settings: Settings) -> Tensor:
         raise InputError(
             f"the model cannot score a batch of shape {tuple(x.shape)} and type {x.dtype}: {reason}."
         ) from error
-
-
-def is_out_of_memory(error: BaseException | None) -> bool:
-    """Of a GPU, or of the machine: PyTorch says them in two ways, and of a capture that ran out of
-    memory it may say last that it failed."""
-    if error is None:
-        return False
-    if "capture" in str(error) and is_out_of_memory(error.__context__):
-        return True
-    return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)
 
 
 def _fast_stepper(
@@ -369,11 +359,6 @@ def _batches(data: TrainingData, settings: Settings, epoch: int) -> Iterator[Ten
     order = permutation(split_seed(settings.seed)[1], epoch, len(data), data.features.device)
     for a, b in batch_bounds(len(data), settings.batch_size):
         yield order[a:b]
-
-
-def dropout_seed(settings: Settings, epoch: int) -> int:
-    """Of the random numbers of an epoch's steps."""
-    return (split_seed(settings.seed)[2] + epoch) % 2**63
 
 
 def make_optimizer(model: nn.Module, settings: Settings) -> torch.optim.Optimizer:

@@ -17,8 +17,9 @@ from amongst.checks import check_integer
 from amongst.defaults import made_on_cpu
 from amongst.engine.checkpoint import Pause
 from amongst.engine.data import Features, check_features
-from amongst.engine.devices import as_device, current
+from amongst.engine.devices import as_device, current, is_out_of_memory
 from amongst.engine.door import check_columns
+from amongst.engine.order import dropout_seed
 from amongst.engine.population.alone import goes_alone, train_alone
 from amongst.engine.population.backends import Stepper, choose_backend, make_stepper
 from amongst.engine.population.checkpoint import (
@@ -43,7 +44,6 @@ from amongst.engine.population.result import PopulationResult, Wave
 from amongst.engine.population.step import keep_finite, refresh_all
 from amongst.engine.population.task import COUNTED, Task
 from amongst.engine.precision import products_in, warn_of_precision
-from amongst.engine.single import dropout_seed, is_out_of_memory
 from amongst.engine.watch import Watch, moved
 from amongst.errors import AmongstWarning, InputError
 from amongst.models import ModelSpec, seeded
@@ -229,7 +229,7 @@ def _train_cohort(
 
 def _run_steps(cohort: Cohort, stepper: Stepper, epoch: int) -> None:
     """An epoch's; what dropout draws, if there is any, is for the seed of the first member to say."""
-    with seeded(dropout_seed(cohort.members[0].settings, epoch), cohort.device):
+    with seeded(dropout_seed(cohort.members[0].settings.seed, epoch), cohort.device):
         for size in cohort.sizes:
             stepper(size)
 
