@@ -94,6 +94,19 @@ def test_a_missing_number_can_mean_no_information() -> None:
         assert as_candidates(labels, empty="full").to_lists() == [[1], [1, 2], [2]]
 
 
+@pytest.mark.parametrize("dtype", ["Int64", "category", "int64[pyarrow]"])
+@pytest.mark.parametrize("form", [pd.array, pd.Series, pd.Index, pd.DataFrame])
+def test_whole_numbers_stay_whole_beside_a_missing_one(dtype: str, form: Any) -> None:
+    """pandas would make floats of them, in which 2**53 and 2**53 + 1 are one label."""
+    if "pyarrow" in dtype:
+        pytest.importorskip("pyarrow")
+    labels = [2**53, None, 2**53 + 1]
+    sets = as_candidates(form(labels, dtype=dtype), empty="full")
+    assert sets.classes.tolist() == [2**53, 2**53 + 1]
+    assert sets.classes.dtype.kind == "i"
+    assert sets.contains(pd.Series(labels, dtype=dtype)).tolist() == [True, False, True]
+
+
 @pytest.mark.parametrize("twins", ["caf\u00e9|cafe\u0301", "owl|owl\u200b", "a b|a\u00a0b"])
 def test_labels_that_look_the_same_are_said(twins: str) -> None:
     with pytest.warns(AmongstWarning, match="look the same.*two classes"):

@@ -274,7 +274,7 @@ def _from_mask(mask: Any, known: npt.NDArray[Any] | None) -> CandidateSets:
 
 
 def _from_labels(y: Any, known: npt.NDArray[Any] | None) -> CandidateSets:
-    values = flat_labels(y) if not isinstance(y, pd.Series) else y.to_numpy()
+    values = flat_labels(unmasked(y))
     if values.dtype.kind in "mM":
         values = np.fromiter(plain_labels(values), dtype=object, count=len(values))
     if values.dtype.kind == "f":

@@ -77,14 +77,18 @@ def microseconds(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def unmasked(labels: Any) -> Any:
-    """A masked array with None where it is masked; all else as it is.
+    """A masked array, or one of pandas' own types, with None where a label is missing; all else as
+    it is. pandas would make floats of whole numbers beside a missing one.
 
-    >>> unmasked(np.ma.array([3, 5], mask=[False, True]))
-    array([3, None], dtype=object)
+    >>> unmasked(np.ma.array([3, 5], mask=[False, True])), unmasked(pd.array([3, None], dtype="Int64"))
+    (array([3, None], dtype=object), array([3, None], dtype=object))
     """
-    if not isinstance(labels, np.ma.MaskedArray):
-        return labels
-    return _without(labels.data, np.ma.getmaskarray(labels))
+    if isinstance(labels, np.ma.MaskedArray):
+        return _without(labels.data, np.ma.getmaskarray(labels))
+    if isinstance(getattr(labels, "dtype", None), pd.api.extensions.ExtensionDtype):
+        missing = np.asarray(pd.isna(labels))
+        return _without(labels, missing) if missing.any() else labels
+    return labels
 
 
 def flat_labels(labels: Any) -> npt.NDArray[Any]:
@@ -156,8 +160,8 @@ def label_kinds(labels: Iterable[Any]) -> dict[str, Any]:
     return found
 
 
-def _without(labels: npt.NDArray[Any], missing: npt.NDArray[np.bool_]) -> npt.NDArray[Any]:
-    found = labels.astype(object)
+def _without(labels: Any, missing: npt.NDArray[np.bool_]) -> npt.NDArray[Any]:
+    found: npt.NDArray[Any] = np.array(labels.astype(object), dtype=object)
     found[missing] = None
     return found
 
