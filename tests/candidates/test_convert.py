@@ -258,6 +258,8 @@ def test_frozen_and_sliceable() -> None:
     sets = as_candidates(ROWS)
     with pytest.raises(AttributeError):
         sets.classes = np.array([1])  # type: ignore[misc]
+    with pytest.raises(ValueError, match="read-only"):
+        sets.mask[0] = False  # their sizes would stay what they were
     assert isinstance(sets[[0, 2]], CandidateSets)
     assert sets[np.array([True, False, False, True])].to_lists() == [["ant", "bee"], ["bee"]]
     assert list(sets)[1] == frozenset({"cow"})

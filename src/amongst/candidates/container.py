@@ -55,6 +55,12 @@ class CandidateSets:
     members: Any
     classes: npt.NDArray[Any]
 
+    def __post_init__(self) -> None:
+        if not self.is_sparse:
+            frozen = self.members.view()
+            frozen.setflags(write=False)
+            object.__setattr__(self, "members", frozen)
+
     def __len__(self) -> int:
         return int(self.members.shape[0])
 
