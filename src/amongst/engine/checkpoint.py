@@ -160,7 +160,8 @@ def fingerprint(
     seen = data.features
     network = None if model is None else mark_of_model(model)
     texts = [json.dumps(facts, sort_keys=True), described(method), network]
-    digest = digest_of(*texts, seen.values, data.inside, seen.shift, seen.scale)
+    rows = [seen.values, data.inside, seen.shift, seen.scale]
+    digest = digest_of(*texts, *rows, *([] if data.importance is None else [data.importance]))
     return f"{settings.seed}-{digest}"
 
 

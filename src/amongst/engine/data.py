@@ -20,6 +20,7 @@ __all__ = [
     "check_features",
     "check_masks",
     "training_data",
+    "weighed",
 ]
 
 
@@ -117,6 +118,7 @@ class TrainingData:
     ----------
     features : n examples.
     inside : bool, shape (n, K).
+    importance : factor of each row's loss, shape (n,), 0 or more; None for 1.
 
     Examples
     --------
@@ -127,6 +129,7 @@ class TrainingData:
 
     features: Features
     inside: Tensor
+    importance: Tensor | None = None
 
     def __post_init__(self) -> None:
         check_features("features", self.features)
@@ -139,6 +142,8 @@ class TrainingData:
             )
         if not len(self.features):
             raise InputError("the data have no rows.")
+        if self.importance is not None:
+            _check_importance(self.importance, len(self.features))
 
     def __len__(self) -> int:
         return len(self.features)
@@ -151,7 +156,7 @@ class TrainingData:
     def _check_places(self) -> None:
         seen = self.features
         shifts = ("features.shift", seen.shift), ("features.scale", seen.scale)
-        for name, value in (("inside", self.inside), *shifts):
+        for name, value in (("inside", self.inside), ("importance", self.importance), *shifts):
             if isinstance(value, Tensor) and value.device != seen.device:
                 raise InputError(
                     f"{name} is on {value.device}, but the features are on {seen.device}; "
@@ -167,13 +172,38 @@ class TrainingData:
         """
         if precision != "float64" or self.features.dtype == torch.float64:
             return self
-        return TrainingData(self.features.to(self.features.device, torch.float64), self.inside)
+        importance = None if self.importance is None else self.importance.double()
+        features = self.features.to(self.features.device, torch.float64)
+        return TrainingData(features, self.inside, importance)
+
+    def importance_of(self, rows: Tensor) -> Tensor | None:
+        """The factors of these rows, shape (B,), or None.
+
+        >>> seen, inside = Features(torch.zeros(2, 4)), torch.ones(2, 3, dtype=torch.bool)
+        >>> data = TrainingData(seen, inside, importance=torch.tensor([0.5, 2.0]))
+        >>> data.importance_of(torch.tensor([1]))
+        tensor([2.])
+        """
+        return None if self.importance is None else self.importance[rows]
+
+
+def weighed(losses: Tensor, importance: Tensor | None) -> Tensor:
+    """Each loss times its row's importance, shape (B,).
+
+    >>> weighed(torch.tensor([3.0, 1.0]), torch.tensor([0.5, 2.0]))
+    tensor([1.5000, 2.0000])
+    """
+    return losses if importance is None else losses * importance
 
 
 def training_data(
-    features: Features, candidates: Any, device: torch.device | str = "cpu"
+    features: Features,
+    candidates: Any,
+    device: torch.device | str = "cpu",
+    importance: Any = None,
 ) -> TrainingData:
-    """Put features and candidate sets, in any form `as_candidates` takes, side by side on a device.
+    """Put features, candidate sets in any form `as_candidates` takes, and how much each row counts,
+    if not all alike, side by side on a device.
 
     >>> len(training_data(Features.of(np.zeros((2, 3))), [{0, 1}, {1}]))
     2
@@ -184,7 +214,22 @@ def training_data(
         raise InputError(
             f"X has {len(features)} rows, but y has {len(sets)} candidate sets; they must agree."
         )
-    return TrainingData(features.to(device), torch.from_numpy(sets.to_mask()).to(device))
+    if importance is not None:
+        importance = torch.as_tensor(importance, dtype=features.dtype, device=device)
+    inside = torch.from_numpy(sets.to_mask()).to(device)
+    return TrainingData(features.to(device), inside, importance)
+
+
+def _check_importance(importance: Tensor, n: int) -> None:
+    if importance.shape != (n,) or not bool((importance.isfinite() & (importance >= 0)).all()):
+        raise InputError(
+            f"importance has shape {tuple(importance.shape)} and values from {_least(importance)}; "
+            f"expected {n} numbers, one for each row, 0 or more."
+        )
+
+
+def _least(values: Tensor) -> str:
+    return f"{float(values.min()):g}" if values.numel() else "none"
 
 
 def check_features(name: str, value: Any) -> None:

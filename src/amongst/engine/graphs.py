@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from amongst.engine.building import why_not_built
-from amongst.engine.data import Features, TrainingData
+from amongst.engine.data import Features, TrainingData, weighed
 from amongst.engine.door import check_losses, new_weights
 from amongst.engine.order import batch_bounds
 from amongst.engine.precision import products_in
@@ -43,7 +43,7 @@ PROGRAMS = 64
 then, with a line in the log, stops compiling."""
 
 Seen = Callable[[Tensor], Tensor]
-Judged = Callable[[Tensor, Tensor, Tensor | None], tuple[Tensor, Tensor, Tensor]]
+Judged = Callable[[Tensor, Tensor, Tensor | None, Tensor | None], tuple[Tensor, Tensor, Tensor]]
 
 
 def graphed_step(
@@ -172,7 +172,7 @@ class GraphedStep:
         inside = self.data.inside[rows]
         weights = None if state.weights is None else state.weights[rows]
         scores = see(rows)
-        loss, counts, new = judge(scores, inside, weights)
+        loss, counts, new = judge(scores, inside, weights, self.data.importance_of(rows))
         state.optimizer.zero_grad(set_to_none=True)
         torch.autograd.backward(loss)
         state.optimizer.step()
@@ -192,12 +192,13 @@ class GraphedStep:
         return scores.to(self.data.features.dtype)
 
     def _judge(
-        self, scores: Tensor, inside: Tensor, weights: Tensor | None
+        self, scores: Tensor, inside: Tensor, weights: Tensor | None, importance: Tensor | None
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Mean loss, counts, and the new weights that the same scores ask for."""
         method = self.method
         losses = method.loss(scores, inside, weights)
         check_losses(losses, inside, method)
+        losses = weighed(losses, importance)
         with torch.no_grad():
             scores = scores.detach()
             covered = inside.gather(-1, scores.argmax(-1, keepdim=True)).sum()

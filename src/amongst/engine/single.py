@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from amongst.defaults import made_on_cpu
-from amongst.engine.data import Features, TrainingData, check_features
+from amongst.engine.data import Features, TrainingData, check_features, weighed
 from amongst.engine.devices import current, is_out_of_memory
 from amongst.engine.door import (
     check_batches,
@@ -259,6 +259,7 @@ def step(
     scores = scores.to(data.features.dtype)
     losses = method.loss(scores, inside, weights)
     check_losses(losses, inside, method)
+    losses = weighed(losses, data.importance_of(rows))
     state.optimizer.zero_grad(set_to_none=True)
     torch.autograd.backward(losses.mean())
     state.optimizer.step()

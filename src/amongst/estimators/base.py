@@ -25,6 +25,7 @@ from amongst.checks import on_host
 from amongst.defaults import made_on_cpu
 from amongst.errors import InputError
 from amongst.estimators.frames import check_numbers, check_order, explained
+from amongst.estimators.importance import row_importance
 from amongst.estimators.labels import as_fitted, check_labels, check_same_kind
 
 __all__ = ["KeptInterrupt", "PartialLabelClassifier", "check_row_size", "restricted_proba"]
@@ -72,13 +73,16 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         y : the candidate labels of each row, in any form `as_candidates` takes; ordinary labels
             are sets of one. All are strings, or whole numbers (bools too), or dates, or datetimes.
         """
+        return self._fit_checked(X, y)
+
+    def _fit_checked(self, X: npt.ArrayLike, y: Any, **more: Any) -> Self:
         check_order(X, y)
         with made_on_cpu(), self._as_it_was_if_it_fails():
             X = self._validate_X(X, reset=True)
             sets = self._validate_y(y, np.shape(X)[0])
             self.classes_ = sets.classes
             self._annotators = y.shape[1] if _is_table(y) and not is_binary(y) else None
-            self._fit(X, sets)
+            self._fit(X, sets, **more)
         return self
 
     @contextmanager
@@ -106,12 +110,13 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         scores = self._checked_scores(X)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
-    def score(self, X: npt.ArrayLike, y: Any) -> float:
-        """Share of rows whose prediction is amongst the labels given for them.
+    def score(self, X: npt.ArrayLike, y: Any, sample_weight: Any = None) -> float:
+        """Share of rows, or of their weight, whose prediction is amongst the labels given for them.
 
         With true labels this is the accuracy; with candidate sets, the covering rate.
         """
         check_order(X, y)
+        check_order(X, sample_weight, "sample_weight")
         predicted, y = self.predict(X), self._as_fitted(y)
         sets = (
             as_candidates(y, classes=self.classes_.tolist())
@@ -121,7 +126,8 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         if len(sets) != len(predicted):
             raise InputError(f"X has {len(predicted)} rows, but y has {len(sets)}.")
         check_same_kind(sets.classes, self.classes_)
-        return float(sets.contains(predicted).mean())
+        importance = row_importance(sample_weight, len(sets))
+        return float(np.average(sets.contains(predicted), weights=importance))
 
     def _as_fitted(self, y: Any) -> Any:
         """y, read as `fit` read its own: a few rows of answers may hold 0 and 1 only, and days may

@@ -54,7 +54,7 @@ def check_numbers(X: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return numbers
 
 
-def check_order(X: Any, y: Any) -> None:
+def check_order(X: Any, y: Any, name: str = "y") -> None:
     """A warning where X and y have the same rows by their index, but in another order.
 
     >>> X, y = pd.DataFrame({"wing": [1.0, 2.0]}), pd.Series(["owl", "kite"])
@@ -66,9 +66,9 @@ def check_order(X: Any, y: Any) -> None:
         return
     if set(X.index) == set(y.index):
         warnings.warn(
-            "X and y have the same index in another order; the first row of X is taken with the "
-            "first of y, whatever their index says. If the index is right, pass y.loc[X.index]; if "
-            "not, y.reset_index(drop=True) and likewise X.",
+            f"X and {name} have the same index in another order; the first row of X is taken with "
+            f"the first of {name}, whatever their index says. If the index is right, pass "
+            f"{name}.loc[X.index]; if not, {name}.reset_index(drop=True) and likewise X.",
             AmongstWarning,
             stacklevel=3,
         )

@@ -7,7 +7,7 @@ import math
 import os
 from abc import abstractmethod
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +40,8 @@ from amongst.estimators.base import (
     PartialLabelClassifier,
     check_row_size,
 )
+from amongst.estimators.frames import check_order
+from amongst.estimators.importance import row_importance
 from amongst.estimators.several import Trained, best_init
 from amongst.methods import Method, get_protocol
 from amongst.models import MODELS, ModelSpec, build_model
@@ -133,6 +135,23 @@ class NeuralClassifier(PartialLabelClassifier):
         self.checkpoint = checkpoint
         self.verbose = verbose
 
+    def fit(self, X: npt.ArrayLike, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from features and candidate sets.
+
+        A fit that fails leaves the estimator as it was. Ctrl-C stops with KeyboardInterrupt after
+        keeping the last finished epoch, which predicts.
+
+        Parameters
+        ----------
+        X : shape (n, d), or (n, channels, height, width) for images; numbers without NaN.
+        y : the candidate labels of each row, in any form `as_candidates` takes; ordinary labels
+            are sets of one. All are strings, or whole numbers (bools too), or dates, or datetimes.
+        sample_weight : how much each row counts in the loss, shape (n,); only their ratios matter.
+            A row of weight 0 is left out. None for all alike.
+        """
+        check_order(X, sample_weight, "sample_weight")
+        return self._fit_checked(X, y, sample_weight=sample_weight)
+
     def predict_proba(self, X: npt.ArrayLike) -> Floats:
         """Softmax of the scores, shape (n, K)."""
         scores = self._checked_scores(X)
@@ -144,15 +163,19 @@ class NeuralClassifier(PartialLabelClassifier):
     def _method(self, sets: CandidateSets) -> Method:
         """The method with this estimator's hyper-parameters, for these candidate sets."""
 
-    def _fit(self, X: npt.NDArray[Any], sets: CandidateSets) -> None:
+    def _fit(self, X: npt.NDArray[Any], sets: CandidateSets, sample_weight: Any = None) -> None:
+        importance = row_importance(sample_weight, len(sets))
+        if importance is not None:
+            counting = importance > 0
+            X, sets, importance = X[counting], sets[counting], importance[counting]
         settings, method = self._settings(len(sets)), self._method(sets)
         self.settings_ = settings
         self.__dict__.pop("init_scores_", None)
         self.shift_, self.scale_ = self._fit_scaling(X)
         if check_integer("n_init", self.n_init, low=1) > 1:
-            run, self.settings_, self.init_scores_ = best_init(self, X, sets, settings)
+            run, self.settings_, self.init_scores_ = best_init(self, X, sets, settings, importance)
         else:
-            run = self._train_one(X, sets, method, settings)
+            run = self._train_one(X, sets, method, settings, importance)
         assert run.model is not None
         self.in_shape_ = tuple(X.shape[1:])
         self.model_ = run.model.to("cpu", torch.float32).eval()
@@ -162,9 +185,14 @@ class NeuralClassifier(PartialLabelClassifier):
             self._stop(settings)
 
     def _train_one(
-        self, X: npt.NDArray[Any], sets: CandidateSets, method: Method, settings: Settings
+        self,
+        X: npt.NDArray[Any],
+        sets: CandidateSets,
+        method: Method,
+        settings: Settings,
+        importance: Floats | None,
     ) -> Trained:
-        data = training_data(self._features(X), sets, as_device(self.device))
+        data = training_data(self._features(X), sets, as_device(self.device), importance)
         data = data.seen_in(settings.precision)
         model = self._build(X.shape[1:], sets.n_classes, settings)
         run = self._run(model.to(data.features.device, data.features.dtype), data, method, settings)

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 __all__ = ["Report", "Trained", "best_init", "in_lockstep", "lockstep_key", "train_several"]
 
 Rows = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 Report = Callable[[int, int, Mapping[str, float]], bool]
 """(which network, epoch, its values) → whether it need not go on."""
@@ -102,6 +103,7 @@ def train_several(
     rows: Rows | None = None,
     held: Rows | None = None,
     criteria: Mapping[str, Criterion] | None = None,
+    importance: Floats | None = None,
     lockstep: bool | None = None,
     report: Report | None = None,
 ) -> list[Trained]:
@@ -113,6 +115,7 @@ def train_several(
     X, sets : validated features, shape (n, …), and candidate sets.
     rows : to train on (and to fit the scaling on); None for all.
     held : rows on which `criteria` are measured after every epoch.
+    importance : factor of each row's loss, shape (n,); such networks train alone.
     lockstep : train as one population; None for wherever that is possible.
     report : called for every network after every epoch. A network that trains alone stops when it
         answers True; a population stops when it has answered True for every member.
@@ -126,8 +129,9 @@ def train_several(
     [2, 2]
     """
     chosen = np.arange(len(X)) if rows is None else rows
-    together = in_lockstep(estimators[0]) if lockstep is None else lockstep
-    task = _Task(X, sets, chosen, held, dict(criteria or {}), report)
+    possible = in_lockstep(estimators[0]) and importance is None
+    together = possible if lockstep is None else lockstep
+    task = _Task(X, sets, chosen, held, dict(criteria or {}), importance, report)
     if not together:
         return [_alone(i, estimator, task) for i, estimator in enumerate(estimators)]
     if len({lockstep_key(estimator) for estimator in estimators}) > 1:
@@ -136,7 +140,11 @@ def train_several(
 
 
 def best_init(
-    estimator: NeuralClassifier, X: npt.NDArray[Any], sets: CandidateSets, settings: Settings
+    estimator: NeuralClassifier,
+    X: npt.NDArray[Any],
+    sets: CandidateSets,
+    settings: Settings,
+    importance: Floats | None = None,
 ) -> tuple[Trained, Settings, npt.NDArray[np.float64]]:
     """Train from `n_init` seeds, and keep the one with the best approximated accuracy.
 
@@ -155,7 +163,7 @@ def best_init(
         )
     seeds = _init_seeds(settings.seed, estimator.n_init)
     inits = [clone(estimator).set_params(random_state=seed) for seed in seeds]
-    trained = train_several(inits, X, sets)
+    trained = train_several(inits, X, sets, importance=importance)
     scores = np.array([_plausible(estimator, item, X, sets) for item in trained])
     if np.isnan(scores).all():
         raise DivergenceError(
@@ -174,6 +182,7 @@ class _Task:
     rows: Rows
     held: Rows | None
     criteria: dict[str, Criterion]
+    importance: Floats | None
     report: Report | None
 
 
@@ -226,7 +235,8 @@ def _alone(which: int, estimator: NeuralClassifier, task: _Task) -> Trained:
     settings, method = estimator._settings(len(seen)), estimator._method(seen)
     shift, scale = estimator._fit_scaling(task.X[task.rows])
     features = Features.of(task.X[task.rows], shift, scale)
-    data = training_data(features, seen, as_device(estimator.device))
+    importance = None if task.importance is None else task.importance[task.rows]
+    data = training_data(features, seen, as_device(estimator.device), importance)
     data = data.seen_in(settings.precision)
     model = estimator._build(task.X.shape[1:], task.sets.n_classes, settings)
     state = start(model, data, method, settings)
