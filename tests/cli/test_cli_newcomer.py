@@ -11,6 +11,7 @@ import threading
 import time
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -254,6 +255,24 @@ def test_a_mistake_in_a_pipe_names_the_pipe(
 ) -> None:
     fed(tmp_path / "pipe", b"a,labels\n1,x|y\nNaN,x\n")
     assert f"{tmp_path}/pipe: column 'a' is empty" in refused(capsys, "describe", tmp_path / "pipe")
+
+
+def test_standard_input_is_read_and_what_is_found_goes_on(home: Path) -> None:
+    """``… | amongst predict model - --out - | …``"""
+    model, rows = home / "iris.model", (home / "iris.csv").read_text()
+    piped = process("predict", model, "-", "--out", "-", input=rows)
+    named = process("predict", model, home / "iris.csv", "--out", "-")
+    assert piped.returncode == 0, piped.stderr
+    assert piped.stdout == named.stdout != ""
+
+
+def test_standard_input_without_rows_or_without_a_pipe(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    empty = process("describe", "-", stdin=subprocess.DEVNULL)
+    assert "amongst: - is empty" in empty.stderr
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: True))
+    assert "- is standard input, and nothing is piped into it" in refused(capsys, "describe", "-")
 
 
 # What is said

@@ -6,11 +6,12 @@ import atexit
 import io
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import typer
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "READABLE",
-    "STANDARD_OUTPUT",
+    "STANDARD",
     "as_file",
     "as_given",
     "check_folder_target",
@@ -30,23 +31,37 @@ __all__ = [
     "write_table",
 ]
 
-STANDARD_OUTPUT = Path("-")
+STANDARD = Path("-")
+"""Standard input where a file is read, standard output where one is written."""
 READABLE = (".csv", ".tsv", ".txt", ".gz", ".parquet", ".pq", ".npz", ".mat")
 PIPES: dict[str, str] = {}
 """Of files that hold what was read from a pipe, the pipe."""
 
 
 def as_file(path: Path) -> Path:
-    """The path; of a pipe, a file that has all of it and is gone when the command ends."""
+    """The path; of a pipe, or of standard input ("-"), a file that has all of it and is gone when
+    the command ends."""
+    if path == STANDARD:
+        return _kept(_piped(), path, "stdin.csv")
     if path.is_file() or path.is_dir() or not path.exists():
         return path
+    name = path.name if path.suffix.lower() in READABLE else f"{path.name}.csv"
+    with path.open("rb") as source:
+        return _kept(source, path, name)
+
+
+def _piped() -> BinaryIO:
+    if sys.stdin is None or sys.stdin.isatty():
+        raise InputError("- is standard input, and nothing is piped into it; name a file.")
+    return sys.stdin.buffer
+
+
+def _kept(source: BinaryIO, path: Path, name: str) -> Path:
     folder = tempfile.TemporaryDirectory()
     atexit.register(folder.cleanup)
-    kept = Path(folder.name) / (
-        path.name if path.suffix.lower() in READABLE else f"{path.name}.csv"
-    )
+    kept = Path(folder.name) / name
     PIPES[str(kept)] = str(path)
-    with path.open("rb") as source, kept.open("wb") as target:
+    with kept.open("wb") as target:
         shutil.copyfileobj(source, target)
     return kept
 
@@ -60,7 +75,7 @@ def as_given(text: str) -> str:
 
 def check_target(option: str, path: Path, inputs: tuple[Path | None, ...] = ()) -> None:
     """Mistakes in where to write are said before anything is computed."""
-    if path == STANDARD_OUTPUT:
+    if path == STANDARD:
         raise InputError(f"{option} - would mix with what is printed; name a file.")
     if path.is_dir():
         raise InputError(f"{option} {path} is a folder; name a file.")
@@ -78,7 +93,7 @@ def check_folder_target(option: str, path: Path) -> None:
 
 def check_table_target(option: str, path: Path, inputs: tuple[Path | None, ...] = ()) -> None:
     """As `check_target`, and the ending is one that a table can be written as."""
-    if path == STANDARD_OUTPUT:
+    if path == STANDARD:
         return
     check_target(option, path, inputs)
     if _writer(path) is _to_parquet:
@@ -94,7 +109,7 @@ def write_table(frame: pd.DataFrame, path: Path) -> None:
     """Write as the ending says; ``-`` is standard output."""
     from amongst.archive import write_atomically
 
-    if path == STANDARD_OUTPUT:
+    if path == STANDARD:
         typer.echo(_to_csv(frame), nl=False)  # bytes, whatever the terminal's encoding is
         return
     writer = _writer(path)

@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 
 from amongst.cli.files import (
-    STANDARD_OUTPUT,
+    STANDARD,
     as_file,
     check_table_target,
     check_target,
@@ -65,7 +65,10 @@ class MethodName(StrEnum):
     average = "average"
 
 
-File = Annotated[Path, typer.Argument(metavar="FILE", help="CSV, Parquet, NPZ or .mat file.")]
+File = Annotated[
+    Path,
+    typer.Argument(metavar="FILE", help="CSV, Parquet, NPZ or .mat file; - for a CSV from stdin."),
+]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A file written by `amongst fit`.")]
 Out = Annotated[Path, typer.Option(help="File to write: .csv, .tsv or .parquet; - prints CSV.")]
 Candidates = Annotated[
@@ -289,7 +292,7 @@ def check_device(device: str) -> None:
 def _write(answer: pd.DataFrame, table: Table, out: Path) -> None:
     answer.insert(0, "row", table.index)
     write_table(answer, out)
-    if out != STANDARD_OUTPUT:
+    if out != STANDARD:
         tell(f"{len(answer):,} rows written to {out}")
 
 
