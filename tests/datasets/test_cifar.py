@@ -126,6 +126,17 @@ def test_archive_and_its_decoded_copy(home: Path, arrays: Arrays, small: Entry) 
         read_cifar(small, use_copy=False)
 
 
+def test_a_folder_that_another_process_unpacked_stays(
+    home: Path, arrays: Arrays, small: Entry
+) -> None:
+    archive = write_archive(home / "data", arrays)
+    first = extract_tar(archive, FOLDER, home / "data")
+    (first / "data_batch_1").write_bytes(b"of the first process")
+    assert extract_tar(archive, FOLDER, home / "data") == first
+    assert (first / "data_batch_1").read_bytes() == b"of the first process"
+    assert sorted(os.listdir(home / "data")) == [FOLDER, archive.name, "unpacked"]
+
+
 def test_a_damaged_copy_is_not_used(home: Path, arrays: Arrays, small: Entry) -> None:
     write_archive(home / "data" / "cifar10", arrays)
     read_cifar(small)

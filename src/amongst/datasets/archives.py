@@ -46,6 +46,8 @@ def tar_members(archive: Path) -> Iterator[tuple[str, bytes]]:
 def extract_tar(archive: Path, folder: str, target: Path) -> Path:
     """Unpack the members below `folder` to ``target/folder``, which appears when complete.
 
+    A folder of that name, which another process may just have put there, stays as it is.
+
     Parameters
     ----------
     archive : a tar file, gzipped or not.
@@ -60,10 +62,18 @@ def extract_tar(archive: Path, folder: str, target: Path) -> Path:
             place.write_bytes(content)
         if not (made / folder).is_dir():
             raise FileFormatError(f"{archive} has no folder {folder!r}; it is another archive.")
-        os.replace(made / folder, target / folder)
+        _put(made / folder, target / folder)
     finally:
         shutil.rmtree(made, ignore_errors=True)
     return target / folder
+
+
+def _put(made: Path, place: Path) -> None:
+    try:
+        os.replace(made, place)
+    except OSError:
+        if not place.is_dir():
+            raise
 
 
 def _check_member(archive: Path, member: tarfile.TarInfo) -> None:
