@@ -296,10 +296,25 @@ def test_holes_in_whole_numbers_are_named_still(tmp_path: Path) -> None:
         read_table(tmp_path / "own.parquet", candidates="labels")
 
 
+def test_decimal_commas_between_semicolons_are_read(tmp_path: Path) -> None:
+    """As Excel writes them where the decimal sign is a comma; labels stay what they are."""
+    rows = "-1,5;3;1,5|2;2\n,25e1;4;1,5;\n7;;2;2,75\n"
+    path = write(tmp_path, f"wing;note;labels;tail\n{rows}")
+    table = read_table(path, candidates="labels", features=["wing"])
+    assert table.features.tolist() == [[-1.5], [2.5], [7.0]]
+    assert table.candidates.classes.tolist() == ["1,5", "2"]
+    with pytest.raises(InputError, match="column 'note' is empty"):
+        read_table(path, candidates="labels")
+
+
+@pytest.mark.parametrize("delimiter", [";", ","])
 @pytest.mark.parametrize("cell", ["1,5", "-2,25e3", "1,234,567.5"])
-def test_a_number_with_a_comma_is_seen_for_what_it_is(tmp_path: Path, cell: str) -> None:
-    """What Excel writes where the decimal sign, or the mark of thousands, is a comma."""
-    path = write(tmp_path, f"wing;note;labels\n{cell};3;a|b\n{cell};4;a\n")
+def test_a_number_with_a_comma_is_seen_for_what_it_is(
+    tmp_path: Path, cell: str, delimiter: str
+) -> None:
+    """Where a comma may mark thousands, or decimals beside decimal points."""
+    lines = ["wing;tail;labels", f'"{cell}";3.5;a|b', f'"{cell}";4;a', ""]
+    path = write(tmp_path, "\n".join(lines).replace(";", delimiter))
     with pytest.raises(InputError, match=r"in row 0\. Write numbers without a comma, decimals"):
         read_table(path, candidates="labels")
     path = write(tmp_path, "wing;note;labels\n1.5;a,b;a|b\n2.5;c;a\n")

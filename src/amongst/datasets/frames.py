@@ -19,6 +19,8 @@ __all__ = ["EXACT_FLOATS", "existing_file", "read_csv_frame", "read_parquet_fram
 
 MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "-nan", "null", "NULL", "None", "<NA>")
 
+COMMA_NUMBER = r"\s*[+-]?(?:\d+,?\d*|,\d+)(?:[eE][+-]?\d+)?\s*"
+
 _PANDAS = tuple(int(part) for part in pd.__version__.split(".")[:2])
 EXACT_FLOATS: dict[str, Any] = {} if _PANDAS >= (3, 1) else {"float_precision": "round_trip"}
 """For `pandas.read_csv`: before 3.1 it missed every third number by the last bit."""
@@ -41,7 +43,9 @@ def existing_file(path: str | Path) -> Path:
     return found
 
 
-def read_csv_frame(path: Path, *, text: Collection[str], answers: Collection[str]) -> pd.DataFrame:
+def read_csv_frame(
+    path: Path, *, text: Collection[str], answers: Collection[str], commas: bool = False
+) -> pd.DataFrame:
     """A CSV or TSV file (also gzipped) with a header line.
 
     Parameters
@@ -49,11 +53,12 @@ def read_csv_frame(path: Path, *, text: Collection[str], answers: Collection[str
     path : file; the delimiter is found in the header: comma, semicolon or tab.
     text : columns that hold labels: kept as strings, only an empty cell is missing.
     answers : columns that hold annotators' answers: kept as strings, ``NA`` and the like missing.
+    commas : between semicolons, read 1,5 as a number where no other column has a decimal point.
     """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            return _parsed(path, text, answers)
+            return _parsed(path, text, answers, commas)
     except pd.errors.ParserWarning as error:
         raise FileFormatError(
             f"{path} has rows with more cells than the first line has names; the first line must "
@@ -68,7 +73,9 @@ def read_csv_frame(path: Path, *, text: Collection[str], answers: Collection[str
         raise FileFormatError(f"{path} cannot be read as CSV: {reason}.") from error
 
 
-def _parsed(path: Path, text: Collection[str], answers: Collection[str]) -> pd.DataFrame:
+def _parsed(
+    path: Path, text: Collection[str], answers: Collection[str], commas: bool
+) -> pd.DataFrame:
     header, delimiter = _header(path)
     labels = {*text, *answers}
     frame = pd.read_csv(
@@ -83,8 +90,32 @@ def _parsed(path: Path, text: Collection[str], answers: Collection[str]) -> pd.D
         low_memory=False,
         **EXACT_FLOATS,
     )
+    if commas and delimiter == ";":
+        frame = _with_points(frame, labels)
     blank = [at for at, name in enumerate(header) if not name.strip()]
     return frame.drop(columns=[frame.columns[at] for at in blank if _is_blank(frame.iloc[:, at])])
+
+
+def _with_points(frame: pd.DataFrame, labels: Collection[str]) -> pd.DataFrame:
+    """Decimal commas as a spreadsheet of many countries writes them, read as points.
+
+    >>> frame = pd.DataFrame({"wing": ["1,5", "2"], "labels": ["1,5", "2"]})
+    >>> _with_points(frame, {"labels"})["wing"].tolist()
+    [1.5, 2.0]
+    """
+    others = [name for name in frame.columns if name not in labels]
+    if any(frame[name].dtype.kind == "f" and (frame[name] % 1 > 0).any() for name in others):
+        return frame
+    found = [name for name in others if _has_commas(frame[name])]
+    return frame.assign(**{name: frame[name].str.replace(",", ".").astype(float) for name in found})
+
+
+def _has_commas(column: pd.Series) -> bool:
+    """Whether every cell is a number or empty, and one at least has a decimal comma."""
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        return False
+    cells = column.dropna().astype(str)
+    return bool(cells.str.fullmatch(COMMA_NUMBER).all() and cells.str.contains(",").any())
 
 
 def _is_blank(column: pd.Series) -> bool:

@@ -261,7 +261,7 @@ def _from_csv(path: Path, layout: Layout) -> Table:
     votes = layout.candidates or ()
     answers = votes if len(votes) > 1 else ()
     text = {*votes, layout.truth or "", layout.index or ""} - {*answers}
-    return _from_frame(path, read_csv_frame(path, text=text, answers=answers), layout)
+    return _from_frame(path, read_csv_frame(path, text=text, answers=answers, commas=True), layout)
 
 
 def _from_parquet(path: Path, layout: Layout) -> Table:
