@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -77,6 +78,27 @@ def test_a_missing_package_makes_no_data_wrong(
 
     monkeypatch.setattr(verification, "load_entry", refuse)
     assert states(small_mnist[0], monkeypatch)[-1] == ("content", "unread")
+
+
+def test_a_file_that_cannot_be_opened_is_wrong_and_the_rest_is_verified(
+    small_mnist: Small, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry, folder, _ = small_mnist
+    closed, opened = folder / entry.files[0].name, Path.open
+
+    def refuse(path: Path, *options: Any) -> Any:
+        if path == closed:
+            raise PermissionError(13, "Permission denied", str(path))
+        return opened(path, *options)
+
+    monkeypatch.setattr(Path, "open", refuse)
+    assert [state for _, state in states(entry, monkeypatch)] == [
+        "wrong",
+        "ok",
+        "ok",
+        "ok",
+        "wrong",
+    ]
 
 
 def test_where_there_is_no_folder_the_sentence_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

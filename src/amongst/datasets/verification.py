@@ -97,7 +97,7 @@ def _check_content(entry: Entry) -> Check:
         dataset = load_entry(entry, check=entry.layout.startswith("cifar"))
     except MissingDependencyError as error:
         return Check(entry.name, "content", "unread", str(error))
-    except AmongstError as error:
+    except (AmongstError, OSError) as error:
         return Check(entry.name, "content", "wrong", str(error))
     return Check(entry.name, "content", "ok", _summary(entry, dataset))
 
