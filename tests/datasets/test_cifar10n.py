@@ -12,7 +12,8 @@ import torch
 
 from amongst.datasets import cifar10n, entry
 from amongst.datasets.cifar10n import read_human_labels
-from amongst.errors import FileFormatError
+from amongst.datasets.loading import load_entry
+from amongst.errors import DataNotFoundError, FileFormatError
 
 N = 40
 
@@ -82,6 +83,16 @@ def test_other_labels_have_another_checksum(tmp_path: Path) -> None:
     human = read_human_labels(path, N)
     with pytest.raises(FileFormatError, match="wrong checksum"):
         cifar10n._check_content(path, human)
+
+
+def test_missing_images_are_what_is_said_to_be_missing(
+    home: Path,
+) -> None:
+    (home / "data" / "cifar10").mkdir()
+    stored = {key: np.zeros(50_000, np.uint8) for key in cifar10n.KEYS}
+    np.savez(home / "data" / "cifar10" / "cifar10n.npz", **stored)
+    with pytest.raises(DataNotFoundError, match=r"^cifar10: cifar-10-python.tar.gz is not in"):
+        load_entry(entry("cifar10n"), check=False)
 
 
 def test_the_entry_states_that_the_truth_is_missing_for_2_1_percent() -> None:

@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from amongst.candidates import CandidateSets
 from amongst.datasets.arrays import read_npz
-from amongst.datasets.cifar import read_cifar_dataset
+from amongst.datasets.catalogue import entry as catalogue_entry
+from amongst.datasets.cifar import read_cifar
 from amongst.datasets.dataset import Dataset
 from amongst.datasets.entries import Entry
 from amongst.datasets.places import check_sha256, require
@@ -34,7 +35,7 @@ def read_cifar10n_dataset(entry: Entry, check: bool = True) -> Dataset:
     human = read_human_labels(path, entry.n_train)
     if check:
         _check_content(path, human)
-    images = read_cifar_dataset(replace(entry, folders=("", "cifar10")), check)
+    images = Dataset.of(entry, *read_cifar(catalogue_entry("cifar10"), check))
     if not np.array_equal(human["clean_label"], images.labels[: entry.n_train]):
         raise FileFormatError(
             f"{path}: clean_label is not the label of CIFAR-10's training images; its rows are in "
