@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import runpy
 from pathlib import Path
 
@@ -270,6 +271,12 @@ def test_a_damaged_file_is_refused_in_one_line(tmp_path: Path, name: str) -> Non
     assert "\n" not in str(caught.value)
 
 
+def _npy(array: np.ndarray) -> bytes:
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
+
+
 def test_npz_errors_say_what_there_is(tmp_path: Path) -> None:
     path = tmp_path / "own.npz"
     np.savez(path, A=np.eye(2), B=np.eye(2), S=np.eye(3))
@@ -282,6 +289,23 @@ def test_npz_errors_say_what_there_is(tmp_path: Path) -> None:
     np.savez(path, X=np.eye(2), S=np.array([{1}, {2}], dtype=object))
     with pytest.raises(FileFormatError, match="not read for safety"):
         load_npz(path, candidates="S")
+
+
+def test_a_damaged_npz_is_one_line_wherever_the_damage_is(tmp_path: Path) -> None:
+    path = tmp_path / "own.npz"
+    np.savez_compressed(path, X=np.random.default_rng(0).integers(0, 9, (30, 4)))
+    raw, refused = path.read_bytes(), 0
+    for place in range(len(raw)):
+        path.write_bytes(raw[:place] + bytes([raw[place] ^ 0xFF]) + raw[place + 1 :])
+        try:
+            load_npz(path, features="X")
+        except (FileFormatError, InputError):
+            refused += 1
+    assert refused > len(raw) / 2
+    for other in (b"hello", _npy(np.eye(2))):
+        path.write_bytes(other)
+        with pytest.raises(FileFormatError, match=r"no archive of arrays such as np\.savez writes"):
+            load_npz(path)
 
 
 def test_numbers_of_a_csv_are_exact(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
@@ -23,14 +22,20 @@ def read_npz(path: Path) -> dict[str, npt.NDArray[Any]]:
     try:
         with np.load(path, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
-    except (zipfile.BadZipFile, EOFError, OSError, AttributeError, ValueError) as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
-        if "allow_pickle" in reason:
-            reason = (
-                "it holds Python objects, which are not read for safety; keep candidate sets as a "
-                "0/1 matrix n × K, or as strings such as 'a|b'"
-            )
-        raise FileFormatError(f"{path} cannot be read as NPZ: {reason}.") from error
+    except Exception as error:  # NumPy, zipfile and zlib raise many kinds on a damaged file
+        raise FileFormatError(f"{path} cannot be read as NPZ: {_reason(error)}.") from error
+
+
+def _reason(error: Exception) -> str:
+    reason = " ".join(str(error).split()) or type(error).__name__
+    if "Object arrays" in reason:
+        return (
+            "it holds Python objects, which are not read for safety; keep candidate sets as a "
+            "0/1 matrix n × K, or as strings such as 'a|b'"
+        )
+    if "allow_pickle" in reason or isinstance(error, TypeError):
+        return "it is no archive of arrays such as np.savez writes"
+    return reason
 
 
 def named_array(path: Path, arrays: dict[str, Any], argument: str, key: str) -> Any:
