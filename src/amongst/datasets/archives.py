@@ -39,7 +39,8 @@ def tar_members(archive: Path) -> Iterator[tuple[str, bytes]]:
                     yield member.name, file.read()
     except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
         raise FileFormatError(
-            f"{archive} is not a sound archive ({error}); it may be truncated: fetch it again."
+            f"{archive} is not a sound archive ({error}); it may be truncated: delete it, and fetch "
+            "it again."
         ) from error
 
 

@@ -97,7 +97,7 @@ class _Stream:
                 if not self.rest:
                     raise FileFormatError(
                         f"{self.path} ends early: {done:,} of {len(target):,} bytes are there. It "
-                        "is truncated; fetch it again."
+                        "is truncated; delete it, and fetch it again."
                     )
             step = min(len(self.rest), len(target) - done)
             target[done : done + step] = self.rest[:step]
@@ -120,11 +120,15 @@ def _inflated(path: Path, update: Callable[[bytes], Any]) -> Iterator[bytes]:
             try:
                 decoded = decoder.decompress(raw)
             except zlib.error as error:
-                raise FileFormatError(f"{path} is not a sound gzip file: {error}.") from error
+                raise FileFormatError(
+                    f"{path} is not a sound gzip file: {error}. Delete it, and fetch it again."
+                ) from error
             if decoded:
                 yield decoded
     if not decoder.eof:
-        raise FileFormatError(f"{path} ends early: the gzip stream is truncated; fetch it again.")
+        raise FileFormatError(
+            f"{path} ends early: the gzip stream is truncated; delete it, and fetch it again."
+        )
 
 
 def _header(path: Path, stream: _Stream) -> tuple[int, ...]:
