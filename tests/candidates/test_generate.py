@@ -100,6 +100,11 @@ def test_string_labels_and_missing_classes() -> None:
     assert class_dependent([3, 7], np.eye(2)).to_lists() == [[3], [7]]
 
 
+def test_no_rows_give_no_sets() -> None:
+    assert uniform([], 0.3).shape == (0, 0)
+    assert uniform([], 0.3, classes=["a", "b"]).shape == (0, 2)
+
+
 @pytest.mark.parametrize(
     "call",
     [
@@ -115,6 +120,13 @@ def test_string_labels_and_missing_classes() -> None:
         lambda: instance_dependent([0, 1], [[0.5, 0.5]]),
         lambda: instance_dependent([0, 1], [[0.5, 0.5], [1.5, -0.5]]),
         lambda: instance_dependent([0, 1], [[0.5, 0.5], [np.nan, 0.5]]),
+        lambda: class_dependent([0, 1], [["a", "b"], ["c", "d"]]),
+        lambda: class_dependent([0, 1], [[1, 0.5], [1]]),
+        lambda: class_dependent([0, 1], None),
+        lambda: instance_dependent([0, 1], 0.5),
+        lambda: instance_dependent([0, 1], [["a", "b"], ["c", "d"]]),
+        lambda: instance_dependent([0, 1], [[0.5], [0.5, 0.5]]),
+        lambda: noisy([[0, 1], [1]], [0, 1], eta=0.5),  # type: ignore[arg-type]
         lambda: noisy(uniform([0, 1], 0.5), [0, 1], eta=2),
         lambda: noisy(uniform([0, 1], 0.5), [0, 9], eta=0.5),
         lambda: uniform([0, 1], 0.5, seed=-1),

@@ -78,8 +78,8 @@ def class_dependent(
     >>> int(sets.sizes.max()) <= 2
     True
     """
-    matrix = np.asarray(Q, dtype=np.float64)
-    if classes is None and matrix.ndim == 2:
+    matrix = _matrix("Q", Q)
+    if classes is None:
         classes = _numbered_classes(y, len(matrix))
     codes, known = _true_codes(y, classes)
     _check_rates(matrix, (len(known), len(known)), "Q")
@@ -148,7 +148,7 @@ def instance_dependent(
     [0, 1]
     """
     check_number("rate", rate, low=0, high=1)
-    p = np.array(proba, dtype=np.float64)
+    p = _matrix("proba", proba)
     codes, known = _true_codes(y, range(p.shape[-1]) if classes is None else classes)
     if p.shape != (len(codes), len(known)) or not np.isfinite(p).all() or (p < 0).any():
         raise InputError(
@@ -180,6 +180,10 @@ def noisy(sets: CandidateSets, y: npt.ArrayLike, eta: float, *, seed: Seed = Non
     np.False_
     """
     check_number("eta", eta, low=0, high=1)
+    if not isinstance(sets, CandidateSets):
+        raise InputError(
+            f"sets is {type(sets).__name__}; noisy takes CandidateSets. Use as_candidates(y)."
+        )
     if sets.n_classes < 2:
         raise InputError("noisy needs at least two classes: there is nothing to exchange.")
     rng = np.random.default_rng(as_seed(seed))
@@ -241,7 +245,7 @@ def _true_codes(
         known, codes = np.unique(values, return_inverse=True)
         return codes, known
     singletons = as_candidates(values, classes, kind="labels")
-    return singletons.mask.argmax(axis=1), singletons.classes
+    return singletons.to_sparse().indices.astype(np.int64), singletons.classes
 
 
 def _numbered_classes(y: npt.ArrayLike, k: int) -> Classes:
@@ -249,6 +253,17 @@ def _numbered_classes(y: npt.ArrayLike, k: int) -> Classes:
     values = np.asarray(y)
     numbered = values.dtype.kind in "iu" and values.size and 0 <= values.min() <= values.max() < k
     return range(k) if numbered else None
+
+
+def _matrix(name: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """A copy of the values as a matrix of floats."""
+    try:
+        matrix = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} must be a matrix of numbers, with rows of one length.") from error
+    if matrix.ndim != 2:
+        raise InputError(f"{name} has shape {matrix.shape}; it must be a matrix of numbers.")
+    return matrix
 
 
 def _check_rates(rates: npt.NDArray[np.float64], shape: tuple[int, int], name: str) -> None:
