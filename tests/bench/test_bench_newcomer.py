@@ -122,6 +122,26 @@ def test_an_unknown_precision_is_refused_in_a_dry_run(say: Say) -> None:
     assert "--precision fp16 is unknown; did you mean 'bf16'" in said
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("--screen 5", "--screen 5 is for the search of a grid, and --search published has"),
+        ("--screen 5", "Use --search grid or --search equal, or leave it out."),
+        ("--search grid --keep 0.3", "--keep 0.3 is the share that goes on"),
+        ("--search grid --keep 0.3", "set --screen … to its epochs."),
+        (
+            "--search grid --protocol official",
+            "Use --protocol default, --protocol paper or --search",
+        ),
+        ("--refit --protocol official", "--refit has nothing to add: --protocol official trains"),
+    ],
+)
+def test_what_a_search_needs_is_said_in_options(say: Say, options: str, words: str) -> None:
+    code, said = say("reproduce", "table1", *options.split())
+    assert code == 2
+    assert words in said
+
+
 def test_what_quick_cannot_do_is_said_in_options(say: Say) -> None:
     code, said = say("reproduce", "table2", "--quick", "--datasets", "lost,msrcv2")
     assert code == 2

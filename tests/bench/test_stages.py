@@ -329,14 +329,14 @@ def test_an_old_request_is_what_it_was() -> None:
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"search": "published"}, "search_seeds is for the search of a grid"),
+        ({"search": "published"}, "search_seeds=1 is for the search of a grid"),
         ({"search_seeds": 0}, "search_seeds=0"),
         ({"search_seeds": 6}, "search_seeds=6"),
         ({"screen": 40}, "no short round before 40 epochs"),
         ({"screen": 0}, "screen=0"),
         ({"keep": 0.0}, "keep=0"),
         ({"keep": 1.5}, "keep=1.5"),
-        ({"screen": None}, "keep is the share that goes on"),
+        ({"screen": None}, "keep=0.25 is the share that goes on"),
     ],
 )
 def test_rounds_that_make_no_sense_are_refused(more: dict[str, Any], words: str) -> None:

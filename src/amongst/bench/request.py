@@ -149,8 +149,8 @@ class Request:
         if self.is_search:
             raise InputError(
                 f"search={self.search!r} needs rows held out for validation, and "
-                f"protocol={self.protocol!r} holds out none. Use protocol='default' or 'paper', or "
-                "search='published'."
+                f"protocol={self.protocol!r} holds out none. Use protocol='default', "
+                "protocol='paper' or search='published'."
             )
         if self.refit:
             raise InputError(
@@ -162,8 +162,9 @@ class Request:
         given = [name for name in _ROUNDS if getattr(self, name) is not None]
         if given and not self.is_search:
             raise InputError(
-                f"{given[0]} is for the search of a grid, and search={self.search!r} has one "
-                "setting for each cell. Use search='grid' or 'equal', or leave it out."
+                f"{given[0]}={getattr(self, given[0])} is for the search of a grid, and "
+                f"search={self.search!r} has one setting for each cell. Use search='grid' or "
+                "search='equal', or leave it out."
             )
         if self.search_seeds is not None and self.seeds is not None:
             check_number("search_seeds", self.search_seeds, low=1, high=self.seeds)
@@ -177,7 +178,8 @@ class Request:
             check_number("keep", self.keep, low=0, high=1, open_low=True)
             if self.screen is None:
                 raise InputError(
-                    "keep is the share that goes on from a short round; set screen to its epochs."
+                    f"keep={self.keep} is the share that goes on from a short round; set screen=… to "
+                    "its epochs."
                 )
 
 

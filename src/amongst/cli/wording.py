@@ -30,7 +30,7 @@ PHRASES: Phrases = (
         "; name others with --features, --candidates and --truth",
     ),
     (r"Pass features=…: ", "Name it with --features; it holds: "),
-    (r"\bquick=True", "--quick"),
+    (r"\b(quick|refit)=True", r"--\1"),
     (r"must be None, (a whole number .*), or a NumPy generator", r"must be \1"),
     (r", or reshape X", ""),
     (r"^ray_address (is for)", r"--ray-address \1"),
