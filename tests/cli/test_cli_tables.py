@@ -116,6 +116,27 @@ def test_other_formats(iris: Path, ending: str) -> None:
     assert len(pd.read_csv(iris.parent / "d.csv")) == 150
 
 
+def test_a_matlab_file_whose_true_labels_are_outside_the_sets(
+    iris: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They are found without being named, so they can be left out; no prediction needs them."""
+    X, folder = load_iris().data, iris.parent
+    noisy, bare = folder / "noisy.mat", folder / "bare.mat"
+    arrays = {"data": X, "partial_target": np.eye(3)[:, load_iris().target]}
+    scipy.io.savemat(noisy, arrays | {"target": np.eye(3)[:, (load_iris().target + 1) % 3]})
+    scipy.io.savemat(bare, {"data": X, "partial_target": np.zeros((3, 150))})
+    fit = ["fit", noisy, "--out", folder / "model", "--model", "linear", *QUICK]
+    assert run(*fit) == 2
+    assert "or leave --truth out and pass --ignore target." in assert_one_line(capsys)
+    assert run(*fit, "--ignore", "target") == 0
+    assert "accuracy" not in capsys.readouterr().out
+    for file in (noisy, bare):
+        assert run("predict", folder / "model", file, "--out", folder / f"{file.stem}.csv") == 0
+    assert (folder / "noisy.csv").read_text() == (folder / "bare.csv").read_text()
+    assert run("disambiguate", folder / "model", noisy, "--out", folder / "d.csv") == 0
+    assert run("disambiguate", folder / "model", bare, "--out", folder / "d.csv") == 2
+
+
 @pytest.fixture
 def arrays(iris: Path) -> Path:
     """An NPZ file in which nothing says by its name that it is the features."""

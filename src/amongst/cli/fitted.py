@@ -51,20 +51,26 @@ def read_for(
     features: list[str] | None,
     index: str | None,
     empty: Any = None,
+    labelled: bool = True,
 ) -> Table:
     """A file with the features that the estimator was fitted on.
 
     Parameters
     ----------
     candidates, features, index, empty : as a person named them now; None for what was named when fitting.
+    labelled : whether candidate labels are wanted; true labels never are.
     """
     from amongst.datasets import read_table
     from amongst.datasets.guess import ARRAYS
     from amongst.errors import InputError
 
     fitted, columns = estimator.metadata_, file.suffix.lower() not in ARRAYS
-    pick = _columns if columns else _arrays
     try:
+        named = (
+            _columns(estimator, file, features)
+            if columns
+            else _arrays(estimator, features, labelled)
+        )
         table = read_table(
             file,
             candidates=candidates,
@@ -73,7 +79,7 @@ def read_for(
             empty=empty or fitted.get("empty", "error"),
             kind=_kind(estimator, candidates) if columns else _told_kind(fitted),
             classes=estimator.classes_.tolist() if candidates and columns else None,
-            **pick(estimator, file, features),
+            **named,
         )
     except InputError as error:
         raise InputError(worded(str(error), FITTED)) from error
@@ -129,14 +135,15 @@ def _columns(
 
 
 def _arrays(
-    estimator: PartialLabelClassifier, file: Path, features: list[str] | None
+    estimator: PartialLabelClassifier, features: list[str] | None, labelled: bool
 ) -> dict[str, Any]:
     """The array that was named now or when fitting, or the only one that had no other use then."""
     fitted = estimator.metadata_
     taken = [*(fitted.get("candidates") or ()), fitted.get("truth"), *(fitted.get("ignore") or ())]
+    unread = ["target"] if labelled else ["partial_target", "target"]
     return {
         "features": features or fitted.get("features"),
-        "ignore": [name for name in taken if name is not None],
+        "ignore": [*unread, *(name for name in taken if name is not None)],
     }
 
 

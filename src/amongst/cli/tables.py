@@ -215,7 +215,7 @@ def predict(
     import pandas as pd
 
     estimator, file = _opened(model, file, out)
-    table = read_for(estimator, file, None, features, index)
+    table = read_for(estimator, file, None, features, index, labelled=False)
     X = features_for(estimator, table)
     answer = pd.DataFrame({"label": estimator.predict(X)})
     if hasattr(estimator, "predict_proba"):

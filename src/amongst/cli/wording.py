@@ -45,6 +45,10 @@ PHRASES: Phrases = (
         ": all are named in --candidates, --truth, --index or --ignore",
     ),
     (r', or pass empty="full"', ", or pass --empty full if any label may be right"),
+    (
+        r"(\.mat: truth: .*), or pass outside=\"keep\" if the sets are noisy",
+        r"\1, or leave --truth out and pass --ignore target",
+    ),
     (r', or pass outside="keep" if the sets are noisy', ", or leave --truth out"),
     (r", or leave truth out", ", or leave --truth out"),
     (r"Pass as_candidates\(.*?\) if there are more", "Check the column and --separator"),

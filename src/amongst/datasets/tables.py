@@ -130,7 +130,7 @@ def read_table(
     features : the feature columns; all that are not named otherwise if None, but for a first
         column without a name that counts the rows: an index, left out with a warning. In NPZ and
         MATLAB files the name of one array; ``data``, ``X`` and the like are found if None.
-    ignore : columns that are no features.
+    ignore : columns that are no features; of a MATLAB file also ``partial_target`` and ``target``.
     index : the column that names the rows.
     separator : between the labels of a cell.
     kind : what `candidates` holds, if looking at it is not enough, as for `as_candidates`.
@@ -328,9 +328,10 @@ def _from_mat(path: Path, layout: Layout) -> Table:
     there = read_mat(path)
     candidates = _only("candidates", layout.candidates)
     truth = layout.truth
-    if candidates is None and "partial_target" in there:
+    known = there.keys() - layout.ignore
+    if candidates is None and "partial_target" in known:
         candidates = "partial_target"
-        truth = truth or ("target" if "target" in there else None)
+        truth = truth or ("target" if "target" in known else None)
     data = _only("features", layout.features) or _mat_features(there, layout)
     contents = read_partial_mat(
         path, data=data, candidates=candidates, truth=truth, empty=layout.empty
