@@ -137,6 +137,23 @@ def test_all_features_constant(estimator: Any, easy: Any) -> None:
     assert set(model.predict(X)) <= set(NAMES)
 
 
+@pytest.mark.parametrize("estimator", EVERY, ids=named)
+def test_features_beyond_what_floats_can_square_are_refused(estimator: Any, easy: Any) -> None:
+    """No scale makes a model that knows nothing, and says so to nobody."""
+    X, truth, sets = easy
+    for size in (1e-140, 1e140):
+        assert clone(estimator).fit(size * X, sets).score(size * X, truth) > 0.8
+    for size, message in ((1e200, "too large"), (1e-200, "too small")):
+        with pytest.raises(InputError, match=f"column 0 reach .*{message} for a standard"):
+            clone(estimator).fit(size * X, sets)
+    for scaling in (None, "unit"):
+        with pytest.raises(InputError, match=r"row 0 of X reaches .* too large for distances"):
+            clone(estimator).set_params(scaling=scaling).fit(1e200 * X, sets)
+    fitted = clone(estimator).fit(X, sets)
+    with pytest.raises(InputError, match="row 1 of X reaches"):
+        fitted.predict(X[:2] * [[1.0], [1e200]])
+
+
 @pytest.mark.parametrize("estimator", EVERY + KERNELS, ids=named)
 def test_a_class_that_is_never_a_candidate_is_never_predicted(estimator: Any, easy: Any) -> None:
     X, _, sets = easy

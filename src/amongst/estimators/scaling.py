@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 from amongst.archive import Arrays
 from amongst.checks import check_choice
+from amongst.datasets import fit_scaling
+from amongst.errors import InputError
 from amongst.estimators.base import check_row_size
 
 __all__ = ["SCALINGS", "Scaler", "fit_scaler"]
@@ -39,10 +41,12 @@ class Scaler:
         """Scaled rows, shape (n, d); images are flattened."""
         check_row_size(X, len(self.shift))
         flat = np.ascontiguousarray(X, dtype=np.float64).reshape(len(X), -1)
-        scaled: Floats = (flat - self.shift) / self.scale
+        with np.errstate(over="ignore"):
+            scaled: Floats = (flat - self.shift) / self.scale
+            length = np.linalg.norm(scaled, axis=1, keepdims=True)
+        _check_lengths(flat, length)
         if not self.unit:
             return scaled
-        length = np.linalg.norm(scaled, axis=1, keepdims=True)
         units: Floats = scaled / np.where(length > 0, length, 1.0)
         return units
 
@@ -57,7 +61,7 @@ class Scaler:
 
 
 def fit_scaler(X: npt.NDArray[Any], kind: str | None) -> Scaler:
-    """Fit on training rows; a constant column is only shifted.
+    """Fit on training rows, as `fit_scaling` does; a constant column is only shifted.
 
     >>> fit_scaler(np.array([[0.0, 7.0], [4.0, 7.0]]), "standard")(np.array([[2.0, 8.0]]))
     array([[0., 1.]])
@@ -67,9 +71,19 @@ def fit_scaler(X: npt.NDArray[Any], kind: str | None) -> Scaler:
     flat = np.asarray(X, dtype=np.float64).reshape(len(X), -1)
     if kind is None or not kind.startswith("standard"):
         return Scaler(np.zeros(flat.shape[1]), np.ones(flat.shape[1]), _has_unit(kind))
-    constant = flat.max(axis=0) == flat.min(axis=0)
-    scale = np.where(constant, 1.0, flat.std(axis=0))
-    return Scaler(flat.mean(axis=0), np.where(scale > 0, scale, 1.0), _has_unit(kind))
+    fitted = fit_scaling(flat, "standard")
+    return Scaler(fitted.shift, fitted.scale, _has_unit(kind))
+
+
+def _check_lengths(flat: Floats, length: Floats) -> None:
+    """An error where the square of a scaled row's length is beyond what a float holds."""
+    if np.isfinite(length).all():
+        return
+    row = int(np.argmin(np.isfinite(length)))
+    raise InputError(
+        f"row {row} of X reaches {np.abs(flat[row]).max():.2g}, too large for distances between "
+        "rows. Divide the features, or take their logarithm."
+    )
 
 
 def _has_unit(kind: str | None) -> bool:
