@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from functools import partial
+from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 import amongst
 from amongst.bench import execute_population
@@ -19,6 +21,7 @@ from amongst.bench.plans import Plan, Request, make_plan
 from amongst.bench.points import CLASSICAL
 from amongst.bench.record import Record, Trial
 from amongst.bench.runner import bind_plan, run_plan
+from amongst.bench.session import _Bar
 from amongst.bench.sources import OwnFile, open_dataset, trial_data
 from amongst.bench.store import Store
 from amongst.bench.trial import _revision, run_trial
@@ -270,6 +273,17 @@ def test_a_record_of_another_runner_counts_as_shared(tmp_path: Path) -> None:
         executor.chunk = 2
         outcome = run_plan(plan, store, executor)
     assert (outcome.trials, outcome.had, outcome.ran, outcome.shared) == (3, 0, 2, 1)
+
+
+def test_the_bar_counts_what_another_runner_adds(tmp_path: Path) -> None:
+    """It ended at 16/24 where the other runner had added eight."""
+    plan, said = tiny(), StringIO()
+    with Store(tmp_path / "s.sqlite") as store, _Bar(plan, store, Console(file=said)) as bar:
+        store.add(Record(plan.trials[0]))
+        bar("waiting for 2 trials", None)
+        assert bar.progress.tasks[0].completed == 1
+        store.add_all(Record(trial) for trial in plan.trials)
+    assert "3/3" in said.getvalue()
 
 
 def test_data_that_cannot_be_had_is_an_absence_and_the_rest_goes_on() -> None:

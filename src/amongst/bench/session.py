@@ -149,7 +149,9 @@ class _Bar:
         self._count()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self._count()
         self.progress.stop()
 
     def begin(self, plan: Plan) -> None:
@@ -161,6 +163,7 @@ class _Bar:
             tell(self.console, line)
 
     def _count(self) -> None:
+        """By the store: other runners may be adding to it."""
         done = self.store.keys()
         count = sum(trial.key in done for trial in self.plan.trials)
         self.progress.update(self.task, total=len(self.plan.trials), completed=count)
@@ -174,6 +177,7 @@ class _Bar:
             if event != self.waiting:
                 self.console.print(event, highlight=False, markup=False)
             self.waiting = event
+            self._count()
             return
         trial = record.trial
         name = f"{dataset_title(trial.dataset)}, {trial.condition}, {method_title(trial.method)}"
