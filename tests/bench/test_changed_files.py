@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from amongst.bench import Store
+from amongst.bench.evidence import pack
 from amongst.bench.execute import Options
 from amongst.bench.plans import Request
 from amongst.bench.session import run_request
@@ -29,7 +30,7 @@ def test_a_file_that_changed_is_read_again(tmp_path: Path) -> None:
     path = written(tmp_path / "mine.csv", seed=0)
     files = {"mine": OwnFile(str(path), (("truth", "label"),))}
     request = Request("compare", datasets=("mine",), methods=("cc",), models=("linear",),
-                      conditions=("q=0.3",), folds=2, epochs=1)  # fmt: skip
+                      conditions=("q=0.3",), folds=2, epochs=1, own=("mine.csv",))  # fmt: skip
     options = Options(device="cpu", workers=1, files=files)
     store = tmp_path / "s.sqlite"
     _, first = run_request(request, store, options)
@@ -42,6 +43,8 @@ def test_a_file_that_changed_is_read_again(tmp_path: Path) -> None:
     with Store(store, readonly=True) as kept:
         assert len({record.data_digest for record in kept.records()}) == 2
     assert plan.trials[0].data_digest == open_dataset("mine", files).digest
+    packed = pack([store], tmp_path / "evidence")
+    assert packed.manifest["curves"]["trials"] == 4, "both versions have a table, and its curves"
 
 
 def test_a_file_that_did_not_change_is_read_once(tmp_path: Path) -> None:

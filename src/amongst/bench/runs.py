@@ -140,7 +140,7 @@ def _run(
     by_truth = replace(plan, request=replace(plan.request, criterion="oracle"))
     known = any(by_truth.criterion in record.metrics for record in records)
     left = {
-        place_of(cell.slot): sum(trial.key not in done for trial in (*cell.screening, *cell.trials))
+        place_of(cell.slot): sum(t.bare_key not in done for t in (*cell.screening, *cell.trials))
         for cell in table.plan.cells
     }
     return Run(plan.request, table, collect(records, by_truth) if known else table, left)
@@ -149,6 +149,8 @@ def _run(
 def _part(request: Request, places: Collection[Place]) -> Plan:
     """The cells at these places, and no others: what was not asked for may be there by chance."""
     plan = make_plan(request)
+    if request.digest:  # of a file that may have changed since: no cell mixes its versions
+        plan = plan.bind(dict.fromkeys(plan.datasets, request.digest), {})
     return replace(plan, cells=tuple(c for c in plan.cells if place_of(c.slot) in places))
 
 
