@@ -127,6 +127,17 @@ def test_after_an_interruption_it_goes_on(
     assert agree > 0.9, agree
 
 
+@pytest.mark.parametrize("kind", ["linear", "mlp"])
+def test_weights_of_rows_are_captured(kind: str) -> None:
+    features, sets, _ = rows(kind)
+    weights = np.arange(ROWS) % 4
+    found = network(kind).fit(features, sets, sample_weight=weights).predict_proba(features)
+    host = network(kind, device="cpu").fit(features, sets, sample_weight=weights)
+    plain = network(kind).fit(features, sets).predict_proba(features)
+    expected = host.predict_proba(features)
+    assert np.abs(found - expected).mean() < 0.2 * np.abs(plain - expected).mean()
+
+
 def test_features_and_masks_may_lie_on_the_gpu() -> None:
     features, sets, _ = rows("mlp")
     far, mask = (torch.tensor(value, device=DEVICE) for value in (features, sets.to_mask()))
