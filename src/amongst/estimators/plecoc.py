@@ -47,7 +47,8 @@ class PLECOCClassifier(PartialLabelClassifier):
     n_components : landmarks or random features of the approximations.
     scaling : ``"standard"``, ``"unit"``, ``"standard+unit"`` or None; fitted on the rows of `fit`.
     random_state : of the code, and of the approximations.
-    n_jobs : machines trained at once, in threads.
+    n_jobs : machines trained at once, in threads. Linear ones with fewer rows than features then
+        share liblinear's random numbers, and are the same to its tolerance, not to the last bit.
     verbose : whether to show a progress bar.
 
     Attributes
