@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,13 @@ from amongst.candidates import CandidateSets, uniform
 from amongst.errors import InputError
 from amongst.estimators import (
     IPALClassifier,
+    LWClassifier,
     PALOCClassifier,
     PLECOCClassifier,
     PLKNNClassifier,
     PLSVMClassifier,
+    forecast,
+    machines,
 )
 
 NAMES = np.array(["ant", "bee", "cow", "doe"])
@@ -236,6 +240,23 @@ def test_large_sets_of_real_data_have_no_column_at_half_the_rows(data_folder: Pa
     data = load("fgnet")
     with pytest.raises(InputError, match=r"tau=0.5 .* lower tau \(to 0"):
         PLECOCClassifier(tau=0.5, random_state=0).fit(data.features, data.candidates)
+
+
+def test_warnings_of_fit_point_at_the_line_that_called_it(
+    easy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, truth, sets = easy
+    monkeypatch.setattr(forecast, "LONG_SECONDS", 0.0)
+    monkeypatch.setattr(machines, "MAX_ITER", 1)
+    frame, shuffled = pd.DataFrame(X), pd.Series(truth, index=range(200)[::-1])
+    for model in (PALOCClassifier(kernel="linear"), WITH_CODES, LWClassifier(epochs=1)):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            clone(model).fit(X, sets)
+            clone(model).fit(frame, shuffled)
+            clone(model).fit(X, truth[:, None])
+        assert {warning.filename for warning in told} == {__file__}
+        assert len(told) >= (2 if isinstance(model, LWClassifier) else 5)
 
 
 def test_the_documentation_runs() -> None:

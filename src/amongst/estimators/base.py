@@ -73,10 +73,10 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         y : the candidate labels of each row, in any form `as_candidates` takes; ordinary labels
             are sets of one. All are strings, or whole numbers (bools too), or dates, or datetimes.
         """
+        check_order(X, y)
         return self._fit_checked(X, y)
 
     def _fit_checked(self, X: npt.ArrayLike, y: Any, **more: Any) -> Self:
-        check_order(X, y)
         with made_on_cpu(), self._as_it_was_if_it_fails():
             X = self._validate_X(X, reset=True)
             sets = self._validate_y(y, np.shape(X)[0])
@@ -245,7 +245,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
                 "A column-vector y was passed when a 1d array was expected; it is read as one "
                 "label for each row.",
                 DataConversionWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         sets = as_candidates(y)
         if len(sets) != n:

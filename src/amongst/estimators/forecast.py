@@ -59,7 +59,7 @@ def warn_if_long(seconds: float, pairs: int, classes: int, kernel: str, n_jobs: 
         f"{say_seconds(seconds)} with {effective_n_jobs(n_jobs)} at once (n_jobs={n_jobs}), "
         f"judged by {MEASURED + 1} of them.{cheaper}",
         AmongstWarning,
-        stacklevel=5,
+        stacklevel=6,
     )
 
 

@@ -206,5 +206,5 @@ def _warn_unconverged(found: list[Machine], title: str) -> None:
             f"{late} of {len(found)} {title} stopped at {MAX_ITER} steps before they converged; "
             "lower C.",
             AmongstWarning,
-            stacklevel=6,
+            stacklevel=7,
         )

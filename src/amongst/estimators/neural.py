@@ -149,6 +149,7 @@ class NeuralClassifier(PartialLabelClassifier):
         sample_weight : how much each row counts in the loss, shape (n,); only their ratios matter.
             A row of weight 0 is left out. None for all alike.
         """
+        check_order(X, y)
         check_order(X, sample_weight, "sample_weight")
         return self._fit_checked(X, y, sample_weight=sample_weight)
 
