@@ -34,6 +34,7 @@ MISSING = "–"
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
     "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
     "±": r"$\pm$", "−": r"$-$", "–": "--", "≤": r"$\le$", "†": r"$\dagger$", "α": r"$\alpha$",
     "β": r"$\beta$", "μ": r"$\mu$", "τ": r"$\tau$", "ψ": r"$\psi$",
 }  # fmt: skip
