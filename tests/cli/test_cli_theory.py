@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import io
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -49,6 +51,19 @@ def test_it_says_what_holds_and_what_does_not(printed):
     assert all("Theorem" in line for line in failed)
     assert sum(line.startswith("✓") for line in lines) >= 12
     assert "as documented" in lines[-1]
+
+
+def test_where_only_ascii_can_be_printed_it_still_says_which(monkeypatch):
+    """Both marks and all shades became question marks."""
+    out = io.TextIOWrapper(io.BytesIO(), "ascii", "replace")
+    monkeypatch.setattr(sys, "stdout", out)
+    monkeypatch.setenv("COLUMNS", "100")
+    theory(None, problems=5, seed=0)
+    out.seek(0)
+    lines = out.read().splitlines()
+    assert sum(line.startswith("fails ") for line in lines) == 4
+    assert sum(line.startswith("holds ") for line in lines) >= 12
+    assert sum(bool(re.match(r" *\d+\.\d+ [.:+*#]{16} ", line)) for line in lines) == 10
 
 
 def test_it_shows_thresholds_and_the_region(printed):

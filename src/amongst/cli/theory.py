@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["theory"]
 
-SHADES = " ·░▒▓█"
+SHADES, PLAIN_SHADES = " ·░▒▓█", " .:+*#"
+MARKS, PLAIN_MARKS = ("✓", "✗"), ("holds", "fails")
 MAPS = {"equal": "w = 1", "initial": "w = 1/|s|, 1/(K−|s|)", "following": "w follows scores"}
 
 
@@ -48,8 +49,9 @@ def _run(html: Path | None, problems: int, seed: int) -> list[Check]:
 
     started = time.perf_counter()
     console = Console()
+    plain = console.options.ascii_only  # where letters beyond ASCII may all become question marks
     checks = verify(problems, seed)
-    for part in (_check_table(checks), _erratum(), _thresholds(), _regions()):
+    for part in (_check_table(checks, plain), _erratum(), _thresholds(), _regions(plain)):
         console.print(part)
         console.print()
     if html is not None:
@@ -73,7 +75,7 @@ def _write(checks: list[Check], path: Path) -> None:
     write_atomically(path, theory_page(checks).encode())
 
 
-def _check_table(checks: list[Check]) -> Table:
+def _check_table(checks: list[Check], plain: bool) -> Table:
     table = Table(
         title="The theory of the Leveraged Weighted loss, checked",
         title_justify="left",
@@ -86,8 +88,9 @@ def _check_table(checks: list[Check]) -> Table:
     table.add_column("statement")
     table.add_column("measured", justify="right")
     table.add_column("what is measured", style="dim")
+    holds, fails = PLAIN_MARKS if plain else MARKS
     for check in checks:
-        mark = Text("✓", "green") if check.holds else Text("✗", "bold red")
+        mark = Text(holds, "green") if check.holds else Text(fails, "bold red")
         words = Text.assemble((f"{check.name}. ", "bold"), check.claim)
         table.add_row(mark, words, f"{check.measured:.2g}", check.unit)
     return table
@@ -141,27 +144,31 @@ def _cells(row: ThresholdRow, names: list[str]) -> list[str]:
     return [f"{value:.1f}" if value >= 10 else f"{value:.2f}" for value in values]
 
 
-def _regions() -> Group:
+def _regions(plain: bool) -> Group:
     import numpy as np
 
     from amongst.theory.summary import TOPS, region_map
 
     betas, qs = np.geomspace(0.1, 100, 10)[::-1].copy(), np.linspace(0.05, 0.95, 16)
-    drawn = [_map(region_map("sigmoid", kind, betas, qs), title) for kind, title in MAPS.items()]
+    maps = {title: region_map("sigmoid", kind, betas, qs) for kind, title in MAPS.items()}
+    shades = PLAIN_SHADES if plain else SHADES
+    drawn = [_map(found, title, shades) for title, found in maps.items()]
+    none, every = shades[1], shades[-1]
     words = (
-        f"Sigmoid, K = 5; rows β, columns q = 0.05 to 0.95. █ the minimiser ranks the Bayes label "
-        f"first for all of {len(TOPS)} posteriors (largest {', '.join(map(str, TOPS))}), · for "
-        "none. Theorem 2 claims █ for every β > 0. The cross-entropy form has █ everywhere."
+        f"Sigmoid, K = 5; rows β, columns q = 0.05 to 0.95. {every} the minimiser ranks the Bayes "
+        f"label first for all of {len(TOPS)} posteriors (largest {', '.join(map(str, TOPS))}), {none} "
+        f"for none. Theorem 2 claims {every} for every β > 0. The cross-entropy form has {every} "
+        "everywhere."
     )
     title = Text("Theorem 2: where the top score is the Bayes label", "bold")
     return Group(title, Columns(drawn, padding=(0, 3)), Text(words, "dim"))
 
 
-def _map(found: RegionMap, title: str) -> Text:
+def _map(found: RegionMap, title: str, shades: str) -> Text:
     text = Text(f"{title}\n", "bold")
     for beta, counts in zip(found.betas.tolist(), found.counts.tolist(), strict=True):
         text.append(f"{beta:>6.2f} ", style="not bold dim")
-        text.append("".join(SHADES[count + 1] for count in counts) + "\n", style="not bold cyan")
+        text.append("".join(shades[count + 1] for count in counts) + "\n", style="not bold cyan")
     text.right_crop(1)
     return text
 
