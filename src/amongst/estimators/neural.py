@@ -139,7 +139,7 @@ class NeuralClassifier(PartialLabelClassifier):
         """Learn from features and candidate sets.
 
         A fit that fails leaves the estimator as it was. Ctrl-C stops with KeyboardInterrupt after
-        keeping the last finished epoch, which predicts.
+        keeping the last finished epoch, which predicts; with n_init > 1 nothing is kept.
 
         Parameters
         ----------
