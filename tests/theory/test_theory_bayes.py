@@ -109,5 +109,7 @@ def test_bad_arguments():
         bayes_map([1.0], [0.5], [0.5, 0.5])
     with pytest.raises(InputError, match="weights='equl' is unknown"):
         bayes_map([1.0], [0.5], [0.6, 0.4], weights="equl")
+    with pytest.raises(InputError, match="K=1 must be"):
+        peaked(1, 1.0)
     with pytest.raises(InputError, match="top"):
         peaked(4, 0.1)

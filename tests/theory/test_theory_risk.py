@@ -282,3 +282,19 @@ def test_weights_and_scores_of_another_shape_are_refused():
         exact_risk(fixed_weights([1.0]), [0.0, 1.0, 2.0], 0.1, 0)
     with pytest.raises(InputError, match=r"g has shape \(10, 3\).*one row"):
         monte_carlo_risk(fixed_weights([1.0] * 3), np.zeros((10, 3)), 0.1, 0, draws=10)
+
+
+def test_words_for_numbers_are_named():
+    loss = fixed_weights([1.0, 1.0])
+    with pytest.raises(InputError, match="q='high' must be numbers"):
+        exact_risk(loss, [0.0, 0.0], "high", 0)
+    with pytest.raises(InputError, match=r"g=\['a', 'b'\] must be numbers"):
+        exact_risk(loss, ["a", "b"], 0.1, 0)
+
+
+def test_an_array_may_run_backwards():
+    """PyTorch takes no negative strides."""
+    g, q = np.array([0.3, -1.0, 2.0]), np.array([0.1, 0.5, 0.9])
+    loss = fixed_weights([1.0, 2.0, 3.0][::-1], "sigmoid", beta=2.0)
+    back = exact_risk(loss, g[::-1], q[::-1], 0)
+    assert back == exact_risk(loss, g[::-1].copy(), q[::-1].copy(), 0)

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from amongst.checks import check_choice, check_number
+from amongst.checks import check_choice, check_integer, check_number
 from amongst.errors import InputError
 from amongst.losses import Psi, get_psi, initial_weights
 from amongst.theory.law import as_posterior, as_row, enumerate_sets, mixed_law
@@ -117,7 +117,8 @@ def peaked(K: int, top: float) -> Tensor:
     >>> peaked(3, 0.6)
     tensor([0.6000, 0.2000, 0.2000], dtype=torch.float64)
     """
-    rest = (1 - check_number("top", top, low=1 / K, high=1)) / (K - 1)
+    low = 1 / check_integer("K", K, low=2)
+    rest = (1 - check_number("top", top, low=low, high=1)) / (K - 1)
     p = torch.full((K,), rest, dtype=torch.float64)
     p[0] = top
     return p

@@ -105,7 +105,7 @@ def rates_of(q: Rates, y: int, K: int) -> Tensor:
     >>> rates_of(0.3, y=1, K=3)
     tensor([0.3000, 1.0000, 0.3000], dtype=torch.float64)
     """
-    rates = torch.as_tensor(q, dtype=torch.float64)
+    rates = as_numbers(q, "q")
     if rates.ndim == 2 and rates.shape[0] == K:
         rates = rates[check_label(y, K)]
     if rates.ndim > 1 or (rates.ndim == 1 and len(rates) != K):
@@ -134,9 +134,23 @@ def check_label(y: int, K: int) -> int:
     return int(y)
 
 
+def as_numbers(values: Any, name: str) -> Tensor:
+    """`values` as a float64 tensor.
+
+    >>> as_numbers("high", "q")
+    Traceback (most recent call last):
+    amongst.errors.InputError: q='high' must be numbers, in rows of one length.
+    """
+    try:
+        own = values if isinstance(values, Tensor) else np.array(values, dtype=np.float64)
+        return torch.as_tensor(own, dtype=torch.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name}={values!r} must be numbers, in rows of one length.") from error
+
+
 def as_row(values: Any, name: str, K: int | None = None) -> Tensor:
     """`values` as a float64 tensor of shape (..., K)."""
-    row = torch.as_tensor(values, dtype=torch.float64)
+    row = as_numbers(values, name)
     if row.ndim == 0 or (K is not None and row.shape[-1] != K):
         wanted = "(..., K)" if K is None else f"(..., {K})"
         raise InputError(f"{name} has shape {tuple(row.shape)}; it must be {wanted}.")

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from amongst.checks import check_integer, check_number
 from amongst.errors import InputError
-from amongst.theory.law import Rates, as_row, rates_of
+from amongst.theory.law import Rates, as_numbers, as_row, rates_of
 
 __all__ = ["beta_threshold", "ova_beta", "ova_weights", "symmetric_form"]
 
@@ -113,7 +113,7 @@ def _class_count(q: Rates) -> int:
 
 
 def _rates(q: Any) -> Array:
-    rates = np.array(q, dtype=np.float64)
+    rates = as_numbers(q, "q").numpy()
     if not ((rates >= 0) & (rates <= 1)).all():
         raise InputError("q must hold probabilities between 0 and 1.")
     return rates

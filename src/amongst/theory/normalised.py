@@ -21,7 +21,7 @@ from scipy.stats import binom
 
 from amongst.checks import check_integer, check_number
 from amongst.errors import InputError
-from amongst.theory.law import Rates, rates_of
+from amongst.theory.law import Rates, as_row, rates_of
 
 __all__ = [
     "Balance",
@@ -171,7 +171,7 @@ def reversal_matrix(Q: npt.ArrayLike) -> Array:
     >>> reversal_matrix(case(3, 10))[0, :3].round(2)
     array([0.  , 0.87, 0.  ])
     """
-    matrix = np.asarray(Q, dtype=np.float64)
+    matrix = as_row(Q, "Q").numpy()
     k = len(matrix)
     t, weight = _nodes(k)
     found = np.zeros((k, k))
