@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +27,35 @@ def test_twenty_rows_in_order_are_hardly_chance(tmp_path: Path, n: int, said: in
         warnings.simplefilter("always")
         read_table(path, candidates="s")
     assert ["seems to number the rows" in str(warning.message) for warning in told] == [True] * said
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "said"),
+    [
+        ("truth", "01", 1),
+        ("True_Label", "23", 1),
+        ("y", "01", 1),
+        ("target", ["1.0", "2.0"], 1),
+        ("y", ["0.25", "1"], 0),
+        ("yaw", "01", 0),
+        ("classes_taken", "12", 0),
+    ],
+)
+def test_answers_amongst_the_features_are_told(
+    tmp_path: Path, name: str, cells: Sequence[str], said: int
+) -> None:
+    """True labels that nobody named would be learnt from."""
+    path = write(tmp_path, f"wing,{name},s\n0.5,{cells[0]},a|b\n1.5,{cells[1]},a\n")
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        table = read_table(path, candidates="s")
+        read_table(path, candidates="s", ignore=name)
+        read_table(path, candidates="s", features=["wing", name])
+    assert table.feature_names == ("wing", name)
+    assert [
+        f"column '{name}' sounds like the true labels" in str(warning.message) for warning in told
+    ] == [True] * said
+    assert [warning.filename for warning in told] == [__file__] * said
 
 
 @pytest.mark.parametrize("header", [",f", "id,f"])

@@ -32,6 +32,12 @@ __all__ = [
 UNNAMED = re.compile(r"(Unnamed: 0(\.\d+)?)?")
 """What pandas calls a first column without a name, also once it was written again."""
 
+ANSWERS = re.compile(
+    r"(true|real|gold|correct)?[ _-]?(truth|labels?|class(es)?|target|answer|y)|ground[ _-]?truth|gt",
+    re.IGNORECASE,
+)
+"""Names that people give to the column of true labels."""
+
 FEWEST = 20
 """Rows from which numbers that grow with each row are hardly chance."""
 
@@ -74,6 +80,8 @@ def feature_columns(path: Path, frame: pd.DataFrame, layout: Layout) -> tuple[st
     if not names:
         raise InputError(f"{path} has no feature column left; say which with features=[…].")
     _suspect_numbers_of_rows(path, frame[list(names)])
+    if layout.candidates and not layout.truth:
+        _suspect_answers(path, frame[list(names)])
     return names
 
 
@@ -102,6 +110,26 @@ def _suspect_numbers_of_rows(path: Path, frame: pd.DataFrame) -> None:
             AmongstWarning,
             stacklevel=6,
         )
+
+
+def _suspect_answers(path: Path, frame: pd.DataFrame) -> None:
+    """A warning where whole numbers go by a name of the true labels: a network would learn from the
+    answers, and know nothing of rows without."""
+    named = (frame[name] for name in frame.columns if ANSWERS.fullmatch(name.strip()))
+    found = next((column for column in named if _is_whole(column)), None)
+    if found is not None:
+        warnings.warn(
+            f"{path}: the column {found.name!r} sounds like the true labels, and is taken as a "
+            f"feature. If it holds them, say so: truth={found.name!r}; if not, and it is no feature, "
+            f"leave it out: ignore={found.name!r}.",
+            AmongstWarning,
+            stacklevel=6,
+        )
+
+
+def _is_whole(column: pd.Series) -> bool:
+    numbers = pd.api.types.is_numeric_dtype(column.dtype)
+    return numbers and bool((column.dropna().astype(np.float64) % 1 == 0).all())
 
 
 def _numbers_rows(column: pd.Series) -> bool:
