@@ -185,6 +185,9 @@ def test_brackets_are_no_markup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert said.endswith("model written to m[bold]\n")
     said = run("predict", "m[bold]", file, "--out", "p[bold].csv").stdout
     assert said == "4 rows written to p[bold].csv\n"
+    pd.DataFrame({"size": [0.1]}).to_csv("one.csv", index=False)
+    said = run("predict", "m[bold]", "one.csv", "--out", "p.csv").stdout
+    assert said == "1 row written to p.csv\n"
     assert pd.read_csv("p[bold].csv").columns.tolist()[-3:] == [
         "p(kite)",
         "p(owl [tawny])",

@@ -131,15 +131,19 @@ def test_disambiguate_keeps_the_index() -> None:
     assert not frame.join(chosen)["label"].isna().any()
 
 
+@pytest.mark.parametrize("scaling", [None, "auto"])
 @pytest.mark.parametrize("model", ["linear", "mlp"])
-def test_images_of_another_size_are_refused_and_of_another_shape_are_not(model: str) -> None:
+def test_images_of_another_size_are_refused_and_of_another_shape_are_not(
+    model: str, scaling: str | None
+) -> None:
     X = np.random.default_rng(0).normal(size=(12, 1, 2, 6))
-    fitted = LWClassifier(model=model, scaling=None, epochs=1, random_state=0)
+    fitted = LWClassifier(model=model, scaling=scaling, epochs=1, random_state=0)
     fitted.fit(X, ["a", "b|c", "c"] * 4)
     with pytest.raises(InputError, match=r"rows of 9 values.*rows of 12"):
         fitted.predict(X[..., :3, :].reshape(16, 1, 3, 3))
-    same = X.reshape(12, 3, 2, 2)
-    np.testing.assert_array_equal(fitted.decision_function(same), fitted.decision_function(X))
+    expected = fitted.decision_function(X)
+    for same in (X.reshape(12, 3, 2, 2), X.reshape(12, 12)):
+        np.testing.assert_array_equal(fitted.decision_function(same), expected)
 
 
 def test_an_interrupted_fit_without_a_checkpoint_does_not_promise_to_go_on(

@@ -293,7 +293,8 @@ def _write(answer: pd.DataFrame, table: Table, out: Path) -> None:
     answer.insert(0, "row", table.index)
     write_table(answer, out)
     if out != STANDARD:
-        tell(f"{len(answer):,} rows written to {out}")
+        rows = "1 row" if len(answer) == 1 else f"{len(answer):,} rows"
+        tell(f"{rows} written to {out}")
 
 
 def _report(

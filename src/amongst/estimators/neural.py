@@ -290,8 +290,11 @@ class NeuralClassifier(PartialLabelClassifier):
         return Features.of(X, self.shift_, self.scale_)
 
     def _scores(self, X: npt.NDArray[Any]) -> Floats:
-        if self.model in ("linear", "mlp") or np.ndim(self.shift_):
+        in_a_row = self.model in ("linear", "mlp")
+        if in_a_row or np.ndim(self.shift_):
             check_row_size(X, math.prod(self.in_shape_))
+        if in_a_row:
+            X = X.reshape(-1, *self.in_shape_)
         device = as_device(self.device)
         # In float64 a row's score does not depend on the rows beside it; images stay in float32, and
         # so does a module of a person's own, which may hold tensors that do not follow.
