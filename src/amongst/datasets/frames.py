@@ -10,6 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
 import pandas as pd
 
 from amongst.errors import DataNotFoundError, FileFormatError, InputError
@@ -106,8 +107,10 @@ def _with_points(frame: pd.DataFrame, labels: Collection[str]) -> pd.DataFrame:
     others = [name for name in frame.columns if name not in labels]
     if any(frame[name].dtype.kind == "f" and (frame[name] % 1 > 0).any() for name in others):
         return frame
-    found = [name for name in others if _has_commas(frame[name])]
-    return frame.assign(**{name: frame[name].str.replace(",", ".").astype(float) for name in found})
+    for name in others:
+        if _has_commas(frame[name]):
+            frame[name] = frame[name].str.replace(",", ".").astype(np.float64)
+    return frame
 
 
 def _has_commas(column: pd.Series) -> bool:
