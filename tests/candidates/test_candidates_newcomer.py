@@ -186,6 +186,21 @@ def test_a_missing_answer_that_became_a_class_is_suspected(y: Any, label: str) -
         as_candidates(y)
 
 
-@pytest.mark.parametrize("y", [[-1, 1, -1], [-1, 0, 1], ["none", "owl"], [-2, -1, 0, 1]])
+def test_measurements_amongst_the_labels_are_suspected() -> None:
+    """As of a column that was taken for an annotator's."""
+    frame = pd.DataFrame({"anna": ["owl", "kite", "owl"], "wing": ["3.5", "0.25", "-1.5e3"]})
+    with pytest.warns(
+        AmongstWarning, match=r"3 labels are numbers with decimals, such as '-1\.5e3'"
+    ):
+        as_candidates(frame)
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        *([-1, 1, -1], [-1, 0, 1], ["none", "owl"], [-2, -1, 0, 1]),
+        *(["1.5", "2.5", "owl"], ["1.0", "2.0", "3.0"], ["v1.2", "v1.3", "v1.4"]),
+    ],
+)
 def test_classes_that_may_be_meant_are_not_suspected(y: list[Any]) -> None:
     assert as_candidates(y).classes.tolist() == sorted(set(y))

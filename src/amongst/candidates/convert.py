@@ -18,10 +18,6 @@ from amongst.candidates.cells import (
     different_cells,
     is_collection,
     read_cell,
-    suspect_classes,
-    suspect_holes,
-    suspect_mask,
-    suspect_separator,
     whole,
     zeros_and_ones,
 )
@@ -33,6 +29,12 @@ from amongst.candidates.labels import (
     plain_labels,
     unmasked,
     whole_floats,
+)
+from amongst.candidates.suspects import (
+    suspect_classes,
+    suspect_holes,
+    suspect_mask,
+    suspect_separator,
 )
 from amongst.checks import check_choice, on_host
 from amongst.errors import InputError

@@ -15,13 +15,12 @@ from amongst.candidates.cells import (
     alike,
     different_cells,
     read_cell,
-    suspect_holes,
-    suspect_separator,
     whole,
     whole_numbers,
     zeros_and_ones,
 )
 from amongst.candidates.convert import from_cells
+from amongst.candidates.suspects import suspect_holes, suspect_separator
 from amongst.checks import check_choice
 from amongst.errors import InputError
 
