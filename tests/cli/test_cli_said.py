@@ -143,7 +143,7 @@ def test_describe_draws_what_it_counts(tmp_path: Path) -> None:
         f"   3 {'█' * 10:<40} 250",
         "true label amongst the candidates: 100.0%",
     ]
-    assert "sets.csv: 1 features" in lines[0]
+    assert "sets.csv: 1 feature" in lines[0]
 
 
 def test_a_search_says_what_it_wrote(iris: Path, tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_brackets_are_no_markup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     file = Path("my [red] birds.csv")
     pd.DataFrame({"size": [0.1, 0.2, 0.5, 0.3], "seen": cells}).to_csv(file, index=False)
     described = run("describe", file).stdout
-    assert "my [red] birds.csv: 1 features" in described
+    assert "my [red] birds.csv: 1 feature" in described
     assert "3: kite, owl [tawny], wren [/x]" in described
     said = run("fit", file, "--out", "m[bold]", *QUICK, "--quiet").stdout
     assert said.endswith("model written to m[bold]\n")

@@ -204,7 +204,7 @@ def test_a_model_from_python_that_knows_no_names(
     assert run("disambiguate", folder / "np.amongst", iris, "-c", "species", *out, *chosen) == 0
     assert capsys.readouterr().err == ""
     assert run("predict", folder / "np.amongst", iris, *out, *chosen[:2]) == 2
-    assert "has 1 features, and the model was fitted on 4" in assert_one_line(capsys)
+    assert "has 1 feature, and the model was fitted on 4" in assert_one_line(capsys)
 
 
 @pytest.mark.filterwarnings("default::amongst.errors.AmongstWarning")

@@ -154,7 +154,8 @@ def _as_fitted(table: Table, estimator: PartialLabelClassifier, file: Path) -> T
     d, n = table.features.shape[1], estimator.n_features_in_
     if d != n:
         raise InputError(
-            f"{file} has {d} features, and the model was fitted on {n}; choose them with --features."
+            f"{file} has {d} feature{'s' * (d != 1)}, and the model was fitted on {n}; choose them with "
+            "--features."
         )
     names = _names(estimator)
     if names is None or table.feature_names == tuple(names):

@@ -132,7 +132,7 @@ def describe(
     table = columns.read(file)
     sets = sets_of(table, file)
     facts = sets.describe()
-    title = f"{file.name}: {table.features.shape[1]} features"
+    title = f"{file.name}: {_counted(table.features.shape[1], 'feature')}"
     shown = RichTable(title=escape(title), show_header=False)
     for what, value in facts.rows():
         shown.add_row(what, escape(value))
@@ -293,8 +293,11 @@ def _write(answer: pd.DataFrame, table: Table, out: Path) -> None:
     answer.insert(0, "row", table.index)
     write_table(answer, out)
     if out != STANDARD:
-        rows = "1 row" if len(answer) == 1 else f"{len(answer):,} rows"
-        tell(f"{rows} written to {out}")
+        tell(f"{_counted(len(answer), 'row')} written to {out}")
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'s' * (number != 1)}"
 
 
 def _report(
