@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
@@ -23,6 +24,7 @@ from amongst.engine.graphs import GraphedStep
 from amongst.engine.single import step
 from amongst.errors import AmongstWarning, InputError
 from amongst.estimators import ESTIMATORS, NeuralClassifier
+from amongst.estimators.several import train_several
 from amongst.methods import LW, RC
 from amongst.models import build_model
 
@@ -135,9 +137,24 @@ def test_scikit_learn_hands_them_on() -> None:
     estimator = LWClassifier(model="linear", epochs=3, random_state=0)
     pipe = make_pipeline(StandardScaler(), estimator)
     pipe.fit(X, SETS, lwclassifier__sample_weight=WEIGHTS)
-    assert pipe.predict(X).shape == (150,)
+    scaled = pipe[0].transform(X)
+    direct = clone(estimator).fit(scaled, SETS, sample_weight=WEIGHTS)
+    np.testing.assert_array_equal(pipe.predict_proba(X), direct.predict_proba(scaled))
     search = GridSearchCV(estimator, {"lr": [0.1, 0.01]}, cv=KFold(2, shuffle=True, random_state=0))
-    assert search.fit(X, SETS, sample_weight=WEIGHTS).best_score_ > 0.5
+    search.fit(X, SETS, sample_weight=WEIGHTS)
+    best = clone(estimator).set_params(**search.best_params_)
+    expected = best.fit(X, SETS, sample_weight=WEIGHTS).predict_proba(X)
+    np.testing.assert_array_equal(search.predict_proba(X), expected)
+    assert np.abs(best.fit(X, SETS).predict_proba(X) - expected).max() > 1e-3
+
+
+def test_networks_that_are_weighed_never_train_in_lockstep() -> None:
+    """Which does not weigh."""
+    pair = [LWClassifier(model="linear", epochs=2, random_state=seed) for seed in (0, 1)]
+    found = train_several(pair, X, SETS, importance=WEIGHTS, lockstep=True)
+    alone = train_several(pair, X, SETS, importance=WEIGHTS)
+    for ours, theirs in zip(found, alone, strict=True):
+        pd.testing.assert_series_equal(ours.history["loss"], theirs.history["loss"])
 
 
 @pytest.mark.parametrize("estimator", [LWClassifier(epochs=5, random_state=0), PLKNNClassifier()])
@@ -176,5 +193,11 @@ def test_an_index_in_another_order_is_told() -> None:
 def test_the_engine_refuses_what_is_no_importance() -> None:
     data = TrainingData(Features.of(X), torch.from_numpy(as_candidates(SETS).to_mask()))
     for wrong in (torch.ones(3), -torch.ones(150), torch.full((150,), torch.nan)):
-        with pytest.raises(InputError, match=r"importance has shape .* expected 150 numbers"):
+        with pytest.raises(
+            InputError, match=r"importance has shape .* expected 150 finite numbers"
+        ):
             replace(data, importance=wrong)
+    with pytest.raises(InputError, match="importance is a ndarray, and must be a tensor"):
+        replace(data, importance=np.ones(150))
+    with pytest.raises(InputError, match="importance is a list that does not read as numbers"):
+        training_data(Features.of(X), SETS, importance=["heavy"] * 150)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from amongst.bench.wording import counted
 from amongst.cli.files import READABLE
 from amongst.cli.reading import frame_of
 from amongst.cli.wording import FITTED, worded
@@ -154,7 +155,7 @@ def _as_fitted(table: Table, estimator: PartialLabelClassifier, file: Path) -> T
     d, n = table.features.shape[1], estimator.n_features_in_
     if d != n:
         raise InputError(
-            f"{file} has {d} feature{'s' * (d != 1)}, and the model was fitted on {n}; choose them with "
+            f"{file} has {counted(d, 'feature')}, and the model was fitted on {n}; choose them with "
             "--features."
         )
     names = _names(estimator)

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
 
+from amongst.bench.wording import counted
 from amongst.cli.files import (
     STANDARD,
     as_file,
@@ -132,7 +133,7 @@ def describe(
     table = columns.read(file)
     sets = sets_of(table, file)
     facts = sets.describe()
-    title = f"{file.name}: {_counted(table.features.shape[1], 'feature')}"
+    title = f"{file.name}: {counted(table.features.shape[1], 'feature')}"
     shown = RichTable(title=escape(title), show_header=False)
     for what, value in facts.rows():
         shown.add_row(what, escape(value))
@@ -293,11 +294,7 @@ def _write(answer: pd.DataFrame, table: Table, out: Path) -> None:
     answer.insert(0, "row", table.index)
     write_table(answer, out)
     if out != STANDARD:
-        tell(f"{_counted(len(answer), 'row')} written to {out}")
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'s' * (number != 1)}"
+        tell(f"{counted(len(answer), 'row')} written to {out}")
 
 
 def _report(

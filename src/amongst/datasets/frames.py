@@ -21,6 +21,7 @@ __all__ = ["EXACT_FLOATS", "existing_file", "read_csv_frame", "read_parquet_fram
 MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "-nan", "null", "NULL", "None", "<NA>")
 
 COMMA_NUMBER = r"\s*[+-]?(?:\d+,?\d*|,\d+)(?:[eE][+-]?\d+)?\s*"
+"""A number without thousands, its decimals, if it has any, after a comma."""
 
 _PANDAS = tuple(int(part) for part in pd.__version__.split(".")[:2])
 EXACT_FLOATS: dict[str, Any] = {} if _PANDAS >= (3, 1) else {"float_precision": "round_trip"}

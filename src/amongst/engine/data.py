@@ -215,16 +215,31 @@ def training_data(
             f"X has {len(features)} rows, but y has {len(sets)} candidate sets; they must agree."
         )
     if importance is not None:
-        importance = torch.as_tensor(importance, dtype=features.dtype, device=device)
+        importance = _as_factors(importance).to(device, features.dtype)
     inside = torch.from_numpy(sets.to_mask()).to(device)
     return TrainingData(features.to(device), inside, importance)
 
 
+def _as_factors(importance: Any) -> Tensor:
+    try:
+        return torch.tensor(np.asarray(on_host(importance), dtype=np.float64))
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"importance is a {type(importance).__name__} that does not read as numbers; expected one "
+            "for each row, 0 or more."
+        ) from error
+
+
 def _check_importance(importance: Tensor, n: int) -> None:
+    if not isinstance(importance, Tensor):
+        raise InputError(
+            f"importance is a {type(importance).__name__}, and must be a tensor; "
+            "training_data(features, candidates, device, importance) makes one."
+        )
     if importance.shape != (n,) or not bool((importance.isfinite() & (importance >= 0)).all()):
         raise InputError(
             f"importance has shape {tuple(importance.shape)} and values from {_least(importance)}; "
-            f"expected {n} numbers, one for each row, 0 or more."
+            f"expected {n} finite numbers, one for each row, 0 or more."
         )
 
 

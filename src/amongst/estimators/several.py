@@ -129,10 +129,9 @@ def train_several(
     [2, 2]
     """
     chosen = np.arange(len(X)) if rows is None else rows
-    possible = in_lockstep(estimators[0]) and importance is None
-    together = possible if lockstep is None else lockstep
+    together = in_lockstep(estimators[0]) if lockstep is None else lockstep
     task = _Task(X, sets, chosen, held, dict(criteria or {}), importance, report)
-    if not together:
+    if not together or importance is not None:
         return [_alone(i, estimator, task) for i, estimator in enumerate(estimators)]
     if len({lockstep_key(estimator) for estimator in estimators}) > 1:
         raise InputError("estimators differ in more than hyper-parameters; train them in groups.")
