@@ -192,7 +192,7 @@ def test_a_store_of_thousands_stays_readable(synthetic: Maker) -> None:
 
 @pytest.mark.parametrize("name", ["table1", "table2", "figure1", "beyond"])
 def test_the_command_of_a_cell_leads_back_to_its_trials(name: str) -> None:
-    plan = make_plan(Request(name, seeds=2, epochs=7, protocol="paper", criterion="risk"))
+    plan = make_plan(Request(name, seeds=2, epochs=7, protocol="paper"))
     for cell in plan.cells[:: max(1, len(plan.cells) // 7)]:
         slot = cell.slot
         place = Place(slot.dataset, slot.condition, slot.method, slot.model, slot.variant)
@@ -208,10 +208,18 @@ def test_the_command_of_a_cell_leads_back_to_its_trials(name: str) -> None:
                 seeds=int(options["--seeds"]),
                 epochs=int(options["--epochs"]),
                 protocol=options["--protocol"],
-                criterion=options["--criterion"],
             )
         )
         assert {t.key for t in cell.trials} <= {t.key for t in again.trials}
+
+
+def test_the_command_of_a_cell_names_a_criterion_only_where_it_chooses() -> None:
+    """Without a search the command line refuses one; a stored request always has it."""
+    told = [
+        reproduce_command(make_plan(Request("demo", search=search, criterion="risk")))
+        for search in ("published", "grid")
+    ]
+    assert [" --criterion risk" in command for command in told] == [False, True]
 
 
 def test_a_store_knows_its_plans(synthetic: Maker, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from amongst.bench import read_records
 from amongst.cli.app import app
+from amongst.cli.wording import worded
 from amongst.errors import InputError
 
 
@@ -66,3 +67,27 @@ def test_what_a_later_plan_refuses_is_refused_before_the_first_begins(tmp_path: 
     assert isinstance(outcome.exception, InputError)
     assert "figure1" in str(outcome.exception)
     assert not store.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "search"),
+    [
+        (["reproduce", "table1"], "published"),
+        (["reproduce", "table1", "--search", "none"], "none"),
+        (["compare", "lost"], "none"),
+        (["compare", "lost", "--search", "published"], "published"),
+    ],
+)
+@pytest.mark.parametrize("criterion", ["oracle", "covering"])
+def test_a_criterion_that_chooses_nothing_is_refused(
+    words: list[str], search: str, criterion: str, tmp_path: Path
+) -> None:
+    """`--criterion oracle` beside one published setting changed nothing, and nothing said so."""
+    store = str(tmp_path / "s.sqlite")
+    outcome = CliRunner().invoke(app, [*words, "--criterion", criterion, "--store", store])
+    assert isinstance(outcome.exception, InputError)
+    assert worded(str(outcome.exception)) == (
+        f"--criterion {criterion} is for the search of a grid, and --search {search} has one "
+        "setting for each cell. Use --search grid or --search equal, or leave it out."
+    )
+    assert not Path(store).exists()

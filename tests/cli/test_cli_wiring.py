@@ -94,18 +94,18 @@ def test_reproduce_by_default(plan: str, asked: list[Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("option", "values"),
+    ("option", "values", "more"),
     [
-        ("search", ["none", "published", "grid", "equal"]),
-        ("criterion", ["approximated", "covering", "risk", "oracle"]),
-        ("protocol", ["default", "paper", "official"]),
+        ("search", ["none", "published", "grid", "equal"], ""),
+        ("criterion", ["approximated", "covering", "risk", "oracle"], " --search grid"),
+        ("protocol", ["default", "paper", "official"], ""),
     ],
 )
 def test_every_choice_has_the_name_that_the_plans_know(
-    option: str, values: list[str], asked: list[Any]
+    option: str, values: list[str], more: str, asked: list[Any]
 ) -> None:
     for value in values:
-        run(f"reproduce table1 --{option} {value}")
+        run(f"reproduce table1 --{option} {value}{more}")
     assert [getattr(requests[0], option) for requests in asked[::4]] == values
 
 

@@ -73,8 +73,11 @@ def _verb(request: Request, place: Place | None) -> list[str]:
 
 
 def _options(request: Request) -> dict[str, object]:
-    """Those that the command would not take by itself."""
+    """Those that the command would not take by itself, or would refuse: without a search, a
+    criterion."""
     given = {name: getattr(request, name) for name in _OPTIONS}
+    if not request.is_search:
+        del given["criterion"]
     usual = {name: _default(name) for name in _OPTIONS}
     if request.plan == "compare":
         usual |= _COMPARED

@@ -142,6 +142,22 @@ class Request:
         """
         return self.search_seeds is None or seed < self.search_seeds
 
+    def check_searched(self, name: str) -> None:
+        """Refuse an option that is for a search, where nothing is searched.
+
+        A stored request always has a criterion; whether somebody asked for one, the caller knows.
+
+        >>> Request("table1", criterion="oracle").check_searched("criterion")
+        Traceback (most recent call last):
+        amongst.errors.InputError: criterion='oracle' is for the search of a grid, and ...
+        """
+        if not self.is_search:
+            raise InputError(
+                f"{name}={getattr(self, name)!r} is for the search of a grid, and "
+                f"search={self.search!r} has one setting for each cell. Use search='grid' or "
+                "search='equal', or leave it out."
+            )
+
     def _check_held_out(self) -> None:
         """A search needs rows held out, and only where there are some can they be given back."""
         if get_protocol(self.protocol).validation > 0:
@@ -159,13 +175,9 @@ class Request:
             )
 
     def _check_rounds(self) -> None:
-        given = [name for name in _ROUNDS if getattr(self, name) is not None]
-        if given and not self.is_search:
-            raise InputError(
-                f"{given[0]}={getattr(self, given[0])} is for the search of a grid, and "
-                f"search={self.search!r} has one setting for each cell. Use search='grid' or "
-                "search='equal', or leave it out."
-            )
+        for name in _ROUNDS:
+            if getattr(self, name) is not None:
+                self.check_searched(name)
         if self.search_seeds is not None and self.seeds is not None:
             check_number("search_seeds", self.search_seeds, low=1, high=self.seeds)
         if self.screen is not None:

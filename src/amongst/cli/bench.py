@@ -93,7 +93,10 @@ class Engine(StrEnum):
 Seeds = Annotated[int | None, typer.Option(help="Repeats.")]
 Epochs = Annotated[int | None, typer.Option(help="Instead of the plan's own.")]
 CriterionOption = Annotated[
-    Criterion, typer.Option(help="Chooses settings on held-out rows; oracle reads true labels.")
+    Criterion | None,
+    typer.Option(
+        help="Chooses settings on held-out rows: covering unless told; oracle reads true labels."
+    ),
 ]
 SearchSeeds = Annotated[
     int | None,
@@ -147,7 +150,7 @@ def reproduce(
     screen: Screen = None,
     keep: Keep = None,
     refit: Refit = False,
-    criterion: CriterionOption = Criterion.covering,
+    criterion: CriterionOption = None,
     protocol: ProtocolOption = Protocol.default,
     precision: Precision = "float32",
     quick: Quick = False,
@@ -171,7 +174,7 @@ def reproduce(
         seeds=seeds,
         epochs=epochs,
         search=search.value,
-        criterion=criterion.value,
+        criterion=(criterion or Criterion.covering).value,
         protocol=protocol.value,
         precision=precision,
         quick=quick,
@@ -180,6 +183,8 @@ def reproduce(
         keep=keep,
         refit=refit,
     )
+    if criterion is not None:
+        first.check_searched("criterion")
     requests = [replace(first, plan=plan.value) for plan in dict.fromkeys(plans)]
     _run(requests, Options(engine.value, device, workers, None, ray_address), store, dry_run)
 
@@ -211,7 +216,7 @@ def compare(
     screen: Screen = None,
     keep: Keep = None,
     refit: Refit = False,
-    criterion: CriterionOption = Criterion.covering,
+    criterion: CriterionOption = None,
     quick: Quick = False,
     device: Device = "auto",
     engine: EngineOption = Engine.auto,
@@ -240,7 +245,7 @@ def compare(
         seeds=seeds,
         epochs=epochs,
         search=search.value,
-        criterion=criterion.value,
+        criterion=(criterion or Criterion.covering).value,
         quick=quick,
         metric=metric,
         search_seeds=search_seeds,
@@ -249,6 +254,8 @@ def compare(
         refit=refit,
         own=() if files is None else _words(data, columns),
     )
+    if criterion is not None:
+        request.check_searched("criterion")
     _run([request], Options(engine.value, device, workers, files, ray_address), store, dry_run)
 
 
