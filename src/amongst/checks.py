@@ -62,10 +62,9 @@ def check_number(
     Traceback (most recent call last):
     amongst.errors.InputError: q=1.5 must be a number between 0 and 1.
     """
-    good = isinstance(value, Real) and not isinstance(value, bool)
-    number = float(value) if good else float("nan")  # type: ignore[arg-type]
+    number = _number(value)
     above = low is None or (number > low if open_low else number >= low)
-    if good and above and (high is None or number <= high) and math.isfinite(number):
+    if above and (high is None or number <= high) and math.isfinite(number):
         return number
     raise InputError(f"{name}={value!r} must be a number{_interval(low, high, open_low)}.")
 
@@ -77,8 +76,8 @@ def check_share(name: str, value: object) -> float:
     Traceback (most recent call last):
     amongst.errors.InputError: validation=1 must be a number between 0 and 1, both excluded.
     """
-    if isinstance(value, Real) and 0 < float(value) < 1:
-        return float(value)
+    if 0 < (number := _number(value)) < 1:
+        return number
     raise InputError(f"{name}={value!r} must be a number between 0 and 1, both excluded.")
 
 
@@ -94,6 +93,16 @@ def check_integer(name: str, value: object, *, low: int | None = None) -> int:
         return int(value)  # type: ignore[call-overload, no-any-return]
     bound = "" if low is None else f" of at least {low}"
     raise InputError(f"{name}={value!r} must be a whole number{bound}.")
+
+
+def _number(value: object) -> float:
+    """`value` as a float; NaN for what is no number, infinity for what is too large for one."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
 
 
 def _interval(low: float | None, high: float | None, open_low: bool) -> str:

@@ -13,8 +13,8 @@ __all__ = ["Seed", "as_seed", "spawn"]
 Seed = int | np.random.Generator | np.random.RandomState | np.random.SeedSequence | None
 
 
-def as_seed(seed: Seed) -> int:
-    """One non-negative 63-bit integer from anything that people pass as `random_state`.
+def as_seed(seed: Seed, name: str = "random_state") -> int:
+    """One non-negative 63-bit integer from anything that people pass as `random_state` or `seed`.
 
     A generator is advanced by one draw; `None` takes entropy from the system.
 
@@ -34,16 +34,16 @@ def as_seed(seed: Seed) -> int:
     if isinstance(seed, Integral) and 0 <= int(seed) < 2**63:
         return int(seed)
     raise InputError(
-        f"random_state={seed!r} must be None, a whole number of at least 0, or a NumPy generator."
+        f"{name}={seed!r} must be None, a whole number of at least 0, or a NumPy generator."
     )
 
 
-def spawn(seed: Seed, roles: int) -> list[np.random.Generator]:
+def spawn(seed: Seed, roles: int, name: str = "random_state") -> list[np.random.Generator]:
     """Independent generators, one for each role (data, initial weights, batches, …).
 
     >>> data_rng, init_rng = spawn(0, 2)
     >>> bool(data_rng.random() != init_rng.random())
     True
     """
-    children = np.random.SeedSequence(as_seed(seed)).spawn(roles)
+    children = np.random.SeedSequence(as_seed(seed, name)).spawn(roles)
     return [np.random.default_rng(child) for child in children]

@@ -186,7 +186,7 @@ def noisy(sets: CandidateSets, y: npt.ArrayLike, eta: float, *, seed: Seed = Non
         )
     if sets.n_classes < 2:
         raise InputError("noisy needs at least two classes: there is nothing to exchange.")
-    rng = np.random.default_rng(as_seed(seed))
+    rng = np.random.default_rng(as_seed(seed, "seed"))
     codes = sets.encode(y)
     if (codes < 0).any():
         raise InputError(f"y[{int(np.argmax(codes < 0))}] is not one of the classes of sets.")
@@ -207,7 +207,7 @@ def _draw(
     exclude_full: bool,
     seed: Seed,
 ) -> CandidateSets:
-    rng = np.random.default_rng(as_seed(seed))
+    rng = np.random.default_rng(as_seed(seed, "seed"))
     n, k = len(codes), len(classes)
     mask: Mask = rng.random((n, k), dtype=np.float32) < rates
     mask[np.arange(n), codes] = True

@@ -135,6 +135,6 @@ def _rarest(sets: CandidateSets) -> Rows:
 
 def _dealt(strata: Rows, seed: Seed) -> Rows:
     """Rows in random order, gathered by stratum: dealing them out in turn spreads every stratum."""
-    order = np.random.default_rng(as_seed(seed)).permutation(len(strata))
+    order = np.random.default_rng(as_seed(seed, "seed")).permutation(len(strata))
     dealt: Rows = order[np.argsort(strata[order], kind="stable")]
     return dealt

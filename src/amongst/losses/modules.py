@@ -218,6 +218,7 @@ class LWLoss(PartialLabelLoss):
         chosen = beta(self.candidates, self.psi) if callable(beta) else beta
         self.beta = door.check_factor("beta", chosen)
         self.alpha = door.check_factor("alpha", alpha)
+        check_choice("initial", initial, partial.INITIAL)
         self.weights = partial.initial_weights(self.inside, initial)
 
     def loss(self, scores: Tensor, inside: Tensor, weights: Tensor) -> Tensor:

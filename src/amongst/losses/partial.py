@@ -14,6 +14,7 @@ from torch import Tensor
 
 from amongst.checks import check_choice
 from amongst.errors import InputError
+from amongst.losses.door import check_factor
 from amongst.losses.psi import Psi, get_psi
 
 __all__ = [
@@ -31,6 +32,9 @@ __all__ = [
 ]
 
 Number = float | Tensor
+
+INITIAL = ("paper", "official")
+"""Rules for weights before any score is known."""
 
 
 def leveraged_weighted(
@@ -50,7 +54,7 @@ def leveraged_weighted(
     scores, inside, weights : shape (..., K).
     psi : name of a binary loss, or a `Psi`; ``"sigmoid"`` by default, where `LWLoss` and
         `LWClassifier` have ``"cross_entropy"``.
-    beta, alpha : numbers, or tensors that broadcast over (...).
+    beta, alpha : numbers of at least 0, or tensors that broadcast over (...).
 
     Returns
     -------
@@ -64,6 +68,10 @@ def leveraged_weighted(
     tensor([0.5480])
     """
     psi = get_psi(psi)
+    beta, alpha = (
+        value if isinstance(value, Tensor) else check_factor(name, value)
+        for name, value in (("beta", beta), ("alpha", alpha))
+    )
     toward = (weights * psi.toward(scores) * inside).sum(-1)
     away = (weights * psi.away(scores) * _outside(inside)).sum(-1)
     return alpha * toward + beta * away
@@ -79,7 +87,7 @@ def initial_weights(
     >>> initial_weights(torch.tensor([True, True, False]))
     tensor([0.5000, 0.5000, 1.0000])
     """
-    check_choice("rule", rule, ("paper", "official"))
+    check_choice("rule", rule, INITIAL)
     dtype = dtype or torch.get_default_dtype()
     outside, k = _outside(inside), inside.shape[-1]
     if rule == "official":

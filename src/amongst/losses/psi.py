@@ -146,7 +146,8 @@ def get_psi(psi: str | Psi, *, trainable: bool = False) -> Psi:
     Traceback (most recent call last):
     amongst.errors.InputError: psi='zero_one' is for evaluation only: it has no gradient.
     """
-    names = [n for n in PSIS if PSIS[n].trainable or not trainable or n == psi]
+    own = isinstance(psi, str) and psi in PSIS
+    names = [n for n in PSIS if own or PSIS[n].trainable or not trainable]
     found = psi if isinstance(psi, Psi) else PSIS[check_choice("psi", psi, names)]
     if trainable and not found.trainable:
         raise InputError(f"psi={found.name!r} is for evaluation only: it has no gradient.")

@@ -14,16 +14,18 @@ Two regimes, told apart by whether ψ sees only differences of scores (`is_shift
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from amongst.candidates import as_candidates
+from amongst.checks import check_number
 from amongst.errors import InputError
 from amongst.losses import Psi
 from amongst.theory.bayes import is_shift_invariant
+from amongst.theory.law import as_numbers
 from amongst.theory.normalised import (
     balance,
     normalised_threshold,
@@ -62,6 +64,10 @@ class AutoRule:
     low: float = 1.75
     wide: float = 0.5
     narrow: float = 0.7
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            check_number(field.name, getattr(self, field.name), low=0)
 
 
 AUTO = AutoRule()
@@ -148,7 +154,7 @@ def _limited(reversal: float, rule: AutoRule) -> float:
 
 def _checked(rates: npt.ArrayLike, k: int) -> npt.NDArray[np.float64]:
     """The rates without NaN: a label that no example has takes the mean of the others."""
-    Q = np.array(rates, dtype=np.float64)
+    Q = as_numbers(rates, "rates").numpy().copy()
     if Q.shape != (k, k):
         raise InputError(f"rates has shape {Q.shape}; with these sets it must be {(k, k)}.")
     known = Q[~np.isnan(Q) & ~np.eye(k, dtype=bool)]

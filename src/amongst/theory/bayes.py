@@ -100,7 +100,9 @@ def bayes_map(
     tensor([[1, 0, 0],
             [1, 1, 0]], dtype=torch.int32)
     """
-    p, beta_row = as_posterior(posterior), as_row(betas, "betas")
+    p, beta_row = as_posterior(posterior), _betas(betas, "betas")
+    if beta_row.ndim != 1:
+        raise InputError(f"betas has shape {tuple(beta_row.shape)}; it must be one row, (B,).")
     best = p.topk(2)
     if (best.values[..., 0] <= best.values[..., 1]).any():
         raise InputError("posterior has a tie at the top, so that no label is the Bayes label.")
@@ -124,9 +126,7 @@ def peaked(K: int, top: float) -> Tensor:
     return p
 
 
-def minimiser(
-    beta: Tensor, q: Tensor, posterior: Tensor, psi: str | Psi, weights: str = "equal"
-) -> Tensor:
+def minimiser(beta: Any, q: Any, posterior: Any, psi: str | Psi, weights: str = "equal") -> Tensor:
     """Scores that minimise the inner risk, shape (B, Q, K) for β (B, 1) and q (Q,) or (Q, K, K).
 
     With P posteriors, shape (P, K), they have shape (P, B, Q, K).
@@ -139,6 +139,7 @@ def minimiser(
     """
     psi = get_psi(psi)
     check_choice("weights", weights, WEIGHTS)
+    beta, q, posterior = _betas(beta, "beta"), as_row(q, "q"), as_posterior(posterior)
     sets = enumerate_sets(posterior.shape[-1])
     law = _laws(sets, q, posterior)
     if weights in ("following", "misled"):
@@ -163,6 +164,13 @@ def is_shift_invariant(psi: str | Psi) -> bool:
     psi = get_psi(psi)
     probe = torch.tensor([0.3, -1.2, 0.8], dtype=torch.float64)
     return bool(torch.allclose(psi.toward(probe), psi.toward(probe + 1.7)))
+
+
+def _betas(values: Any, name: str) -> Tensor:
+    found = as_row(values, name)
+    if not ((found >= 0) & found.isfinite()).all():
+        raise InputError(f"{name} must hold finite numbers of at least 0.")
+    return found
 
 
 def _laws(sets: Tensor, q: Tensor, posterior: Tensor) -> Tensor:

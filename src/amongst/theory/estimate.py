@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 from amongst.candidates import as_candidates
 from amongst.checks import check_integer, check_number
 from amongst.errors import AmongstWarning, DivergenceError, InputError
-from amongst.theory.law import as_posterior
+from amongst.theory.law import as_numbers, as_posterior
 from amongst.theory.risk import Estimate
 
 __all__ = ["MAX_JOINT_PARAMETERS", "ClassRates", "estimate_class_q", "estimate_uniform_q"]
@@ -157,7 +157,7 @@ def _iterate(
 
 def _checked_posterior(posterior: npt.ArrayLike, inside: Mask) -> Array:
     """P(y | x) on the candidates, 0 elsewhere, shape (n, K)."""
-    p = np.asarray(posterior, dtype=np.float64)
+    p: Array = as_numbers(posterior, "posterior").numpy()
     if p.shape not in (inside.shape, inside.shape[1:]):
         raise InputError(
             f"posterior has shape {p.shape}; with these sets it must be {inside.shape}, or "

@@ -105,6 +105,7 @@ def rates_of(q: Rates, y: int, K: int) -> Tensor:
     >>> rates_of(0.3, y=1, K=3)
     tensor([0.3000, 1.0000, 0.3000], dtype=torch.float64)
     """
+    check_integer("K", K, low=1)
     rates = as_numbers(q, "q")
     if rates.ndim == 2 and rates.shape[0] == K:
         rates = rates[check_label(y, K)]
@@ -135,17 +136,27 @@ def check_label(y: int, K: int) -> int:
 
 
 def as_numbers(values: Any, name: str) -> Tensor:
-    """`values` as a float64 tensor.
+    """`values` as a float64 tensor; words, truth values and complex numbers are no numbers.
 
     >>> as_numbers("high", "q")
     Traceback (most recent call last):
     amongst.errors.InputError: q='high' must be numbers, in rows of one length.
     """
     try:
-        own = values if isinstance(values, Tensor) else np.array(values, dtype=np.float64)
-        return torch.as_tensor(own, dtype=torch.float64)
-    except (TypeError, ValueError) as error:
+        return _real(values)
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{name}={values!r} must be numbers, in rows of one length.") from error
+
+
+def _real(values: Any) -> Tensor:
+    if isinstance(values, Tensor):
+        if values.dtype == torch.bool or values.is_complex():
+            raise TypeError(values.dtype)
+        return values.to(torch.float64)
+    array = np.array(values)
+    if array.dtype.kind not in "iufO":  # whole, floating, or objects such as fractions
+        raise TypeError(array.dtype)
+    return torch.from_numpy(array.astype(np.float64))
 
 
 def as_row(values: Any, name: str, K: int | None = None) -> Tensor:

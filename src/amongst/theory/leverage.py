@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 from torch import Tensor
 
-from amongst.checks import check_integer, check_number
+from amongst.checks import check_integer
 from amongst.errors import InputError
+from amongst.losses.door import check_factor
 from amongst.theory.law import Rates, as_numbers, as_row, rates_of
 
 __all__ = ["beta_threshold", "ova_beta", "ova_weights", "symmetric_form"]
@@ -83,7 +84,7 @@ def ova_weights(q: Rates, y: int, beta: float, K: int | None = None) -> Tensor:
     tensor([1., 2., 2.], dtype=torch.float64)
     """
     rates = rates_of(q, y, _class_count(q) if K is None else check_integer("K", K, low=1))
-    push = check_number("beta", beta, low=0) * (1 - rates) - rates
+    push = check_factor("beta", beta) * (1 - rates) - rates
     push[y] = 1
     if not (push > 0).all():
         limit = float(beta_threshold(rates.numpy()[np.arange(len(rates)) != y]).max())
@@ -102,7 +103,8 @@ def symmetric_form(weights: Any, q: Rates, y: int, beta: float) -> tuple[Tensor,
     """
     w = as_row(weights, "weights")
     rates = rates_of(q, y, w.shape[-1])
-    return w * (rates - beta * (1 - rates)), (w * beta * (1 - rates)).sum()
+    away = check_factor("beta", beta) * (1 - rates)
+    return w * (rates - away), (w * away).sum()
 
 
 def _class_count(q: Rates) -> int:

@@ -21,7 +21,7 @@ from scipy.stats import binom
 
 from amongst.checks import check_integer, check_number
 from amongst.errors import InputError
-from amongst.theory.law import Rates, as_row, rates_of
+from amongst.theory.law import Rates, as_numbers, as_row, rates_of
 
 __all__ = [
     "Balance",
@@ -196,6 +196,8 @@ def believed_threshold(K: int, q: float, *, wrong: float = 0.0, true: float = 0.
     [1.45, 7.94, 9.0]
     """
     size_law(K, q)
+    check_number("wrong", wrong)
+    check_number("true", true)
     rest = np.arange(K - 1)
     with np.errstate(divide="ignore"):
         others = np.log(rest)
@@ -233,12 +235,14 @@ def _reversal(k: int, q: float, free: float, full: float) -> float:
 
 
 def _law_of_sizes(sizes: Any) -> Array:
-    counts = np.asarray(sizes, dtype=np.float64)
+    counts: Array = as_numbers(sizes, "sizes").numpy()
     if counts.ndim != 1 or len(counts) < 3 or not (counts >= 0).all() or counts.sum() <= 0:
         raise InputError(
             f"sizes has shape {counts.shape}; it must hold how often each size 0, 1, …, K occurs, "
             "K ≥ 2, and not be all zero."
         )
+    if not np.isfinite(counts).all():
+        raise InputError("sizes holds infinity; it must hold how often each size occurs.")
     if counts[0] > 0:
         raise InputError(f"sizes counts {counts[0]:g} empty sets; drop these rows first.")
     law: Array = counts / counts.sum()

@@ -22,6 +22,7 @@ from amongst.candidates import class_dependent
 from amongst.checks import check_integer, check_share
 from amongst.errors import InputError
 from amongst.losses import Psi, get_psi, leveraged_weighted, leveraged_weights
+from amongst.losses.door import check_factor
 from amongst.rng import Seed
 from amongst.theory.law import (
     Rates,
@@ -84,6 +85,7 @@ def fixed_weights(weights: Any, psi: str | Psi = "sigmoid", beta: float = 1.0) -
     tensor(2., dtype=torch.float64)
     """
     w = as_row(weights, "weights")
+    psi, beta = get_psi(psi), check_factor("beta", beta)
 
     def loss(scores: Tensor, inside: Tensor) -> Tensor:
         own = as_row(w, "weights", scores.shape[-1])
@@ -99,6 +101,7 @@ def following_weights(psi: str | Psi = "sigmoid", beta: float = 1.0) -> PartialL
     >>> loss(torch.zeros(3), torch.tensor([True, False, False]))
     tensor(2.)
     """
+    psi, beta = get_psi(psi), check_factor("beta", beta)
 
     def loss(scores: Tensor, inside: Tensor) -> Tensor:
         weights = leveraged_weights(scores, inside)
@@ -181,7 +184,7 @@ def corrected_risk(
     if exclude_full:
         full = full_probability(rates)
         rates = (rates - full) / (1 - full)
-    return _weighted_sum(scores, weights, rates, beta * (1 - rates), psi)
+    return _weighted_sum(scores, weights, rates, check_factor("beta", beta) * (1 - rates), psi)
 
 
 def printed_risk(
@@ -193,7 +196,8 @@ def printed_risk(
     tensor(0.8000, dtype=torch.float64)
     """
     scores, rates = _scores_and_rates(g, q, y)
-    return _weighted_sum(scores, weights, rates, beta * _wrong_only(rates, y), psi)
+    away = check_factor("beta", beta) * _wrong_only(rates, y)
+    return _weighted_sum(scores, weights, rates, away, psi)
 
 
 def printed_gap(
@@ -205,8 +209,8 @@ def printed_gap(
     tensor(-1.6000, dtype=torch.float64)
     """
     scores, rates = _scores_and_rates(g, q, y)
-    excess = _wrong_only(2 * rates - 1, y)
-    return _weighted_sum(scores, weights, torch.zeros_like(rates), beta * excess, psi)
+    excess = check_factor("beta", beta) * _wrong_only(2 * rates - 1, y)
+    return _weighted_sum(scores, weights, torch.zeros_like(rates), excess, psi)
 
 
 def monte_carlo_risk(

@@ -136,7 +136,7 @@ def verify(problems: int = 100, seed: Seed = 0) -> list[Check]:
     """
     check_integer("problems", problems, low=1)
     checks = (_law_checks, _risk_checks, _printed_checks, _beta_checks, _bayes_checks, _rate_checks)
-    rngs = spawn(seed, len(checks))
+    rngs = spawn(seed, len(checks), "seed")
     return [found for run, rng in zip(checks, rngs, strict=True) for found in run(rng, problems)]
 
 
