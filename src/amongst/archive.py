@@ -1,7 +1,6 @@
 """Arrays and facts in one file: safetensors with JSON beside them; no pickle, nothing executed.
 
-A digest over all of it is kept in the header, so a tampered or truncated file is refused. Files
-appear whole or not at all: they are written beside their place and then renamed.
+A digest over all of it is kept in the header, so a tampered or truncated file is refused.
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,9 +17,10 @@ import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from amongst.errors import DataNotFoundError, FileFormatError, InputError, StoreError
+from amongst.atomic import write_atomically
+from amongst.errors import DataNotFoundError, FileFormatError, InputError
 
-__all__ = ["Arrays", "read_archive", "umask", "write_archive", "write_atomically"]
+__all__ = ["Arrays", "read_archive", "write_archive"]
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 FORMAT = "amongst-1"
@@ -31,6 +30,7 @@ PICKLES = (".pkl", ".pickle", ".joblib")
 def write_archive(path: str | os.PathLike[str], arrays: Arrays, facts: Mapping[str, Any]) -> None:
     """Write arrays and JSON-ready facts to `path`, atomically.
 
+    >>> import tempfile
     >>> folder = tempfile.mkdtemp()
     >>> write_archive(f"{folder}/a", {"w": np.eye(2)}, {"kind": "example"})
     >>> arrays, facts = read_archive(f"{folder}/a")
@@ -83,48 +83,6 @@ def _is_pickle(path: Path) -> bool:
         start = file.read(3)
     marked = len(start) == 3 and start[0] == 0x80 and 2 <= start[1] <= 5 and start[2] != 0
     return marked or path.suffix.lower() in PICKLES
-
-
-def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write beside `path`, then rename: other readers see the old file or the whole new one.
-
-    A link is followed, the mode of a file that was there is kept, and a pipe is written into.
-    """
-    given = Path(path)
-    if given.is_dir():
-        raise InputError(f"{str(given)!r} is a folder; name a file.")
-    try:
-        if given.exists() and not given.is_file():
-            given.write_bytes(content)
-        else:
-            _replace(Path(os.path.realpath(given)), content)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise StoreError(f"{str(given)!r} cannot be written: {reason}.") from error
-
-
-def _replace(target: Path, content: bytes) -> None:
-    if not target.parent.is_dir():
-        raise InputError(f"the folder {str(target.parent)!r} does not exist; make it first.")
-    mode = target.stat().st_mode & 0o7777 if target.exists() else 0o666 & ~umask()
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, mode)
-        os.replace(temporary, target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def umask() -> int:
-    """The process's umask, which can only be read by setting it."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
 
 
 def _digest(arrays: Arrays, text: str) -> str:

@@ -19,7 +19,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 import amongst
-from amongst.archive import write_atomically
+from amongst.atomic import write_atomically
 from amongst.candidates import uniform
 from amongst.cli import main
 from amongst.errors import AmongstError, AmongstWarning, InputError
@@ -170,7 +170,7 @@ def test_saving_names_the_path_that_was_given(
     def denied(**_: object) -> None:
         raise PermissionError(13, "Permission denied", "/somewhere/.m.ju50up_g")
 
-    monkeypatch.setattr("amongst.archive.tempfile.mkstemp", denied)
+    monkeypatch.setattr("amongst.atomic.tempfile.mkstemp", denied)
     with pytest.raises(OSError, match="m' cannot be written: Permission denied") as raised:
         write_atomically(tmp_path / "m", b"")
     assert isinstance(raised.value, AmongstError)

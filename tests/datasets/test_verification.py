@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import stat
 from pathlib import Path
 from typing import Any
 
@@ -105,14 +103,3 @@ def test_where_there_is_no_folder_the_sentence_says_so(monkeypatch: pytest.Monke
     monkeypatch.setattr(places, "roots", list)
     (check,) = verify("lost")
     assert "lost.mat is not in any folder (AMONGST_DATA is not set)" in check.detail
-
-
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
-def test_a_cache_can_be_shared(tmp_path: Path) -> None:
-    before = os.umask(0o027)
-    try:
-        with places.atomic_write(tmp_path / "copy") as file:
-            file.write(b"1")
-    finally:
-        os.umask(before)
-    assert stat.S_IMODE((tmp_path / "copy").stat().st_mode) == 0o640

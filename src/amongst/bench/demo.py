@@ -6,7 +6,7 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
-from amongst.archive import write_atomically
+from amongst.atomic import write_atomically
 from amongst.bench.execute import Options
 from amongst.bench.figures import Figure, Panel, draw, over_columns
 from amongst.bench.plans import Request

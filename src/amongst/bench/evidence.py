@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from amongst.archive import write_atomically
+from amongst.atomic import write_atomically
 from amongst.bench.evidence_columns import (
     curve_table,
     read_table,

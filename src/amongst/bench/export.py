@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from amongst.archive import write_atomically
+from amongst.atomic import write_atomically
 from amongst.bench.record import RECORD_TEXTS, TRIAL_TEXTS, Record, Trial
 from amongst.bench.store import FILTERS, Store
 from amongst.checks import check_choice

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from amongst.archive import write_atomically
+from amongst.atomic import write_atomically
 from amongst.bench.layout import Row, is_figure
 from amongst.bench.paper import method_title
 from amongst.bench.record import Record

@@ -107,7 +107,7 @@ def check_table_target(option: str, path: Path, inputs: tuple[Path | None, ...] 
 
 def write_table(frame: pd.DataFrame, path: Path) -> None:
     """Write as the ending says; ``-`` is standard output."""
-    from amongst.archive import write_atomically
+    from amongst.atomic import write_atomically
 
     if path == STANDARD:
         typer.echo(_to_csv(frame), nl=False)  # bytes, whatever the terminal's encoding is

@@ -88,7 +88,7 @@ def _check_targets(wanted: dict[str, Path | None], figures: Path | None, store: 
 
 
 def _write(name: str, path: Path, report: Report, title: str) -> Path:
-    from amongst.archive import write_atomically
+    from amongst.atomic import write_atomically
     from amongst.bench.render import to_latex, to_markdown
     from amongst.bench.report import to_html
 

@@ -69,7 +69,7 @@ def _check_target(path: Path) -> None:
 
 
 def _write(checks: list[Check], path: Path) -> None:
-    from amongst.archive import write_atomically
+    from amongst.atomic import write_atomically
     from amongst.theory.page import theory_page
 
     write_atomically(path, theory_page(checks).encode())

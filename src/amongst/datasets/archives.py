@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
+from amongst.atomic import clear_abandoned, temporary_prefix
 from amongst.errors import FileFormatError
 
 __all__ = ["extract_tar", "tar_members"]
@@ -55,7 +56,8 @@ def extract_tar(archive: Path, folder: str, target: Path) -> Path:
     folder : the one top folder of the archive.
     target : where that folder is to be.
     """
-    made = Path(tempfile.mkdtemp(dir=target, prefix=f".{folder}."))
+    clear_abandoned(target / folder)
+    made = Path(tempfile.mkdtemp(dir=target, prefix=temporary_prefix(target / folder)))
     try:
         for name, content in tar_members(archive):
             place = made / PurePosixPath(name)

@@ -17,12 +17,13 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from amongst.atomic import atomic_write
 from amongst.datasets.archives import tar_members
 from amongst.datasets.arrays import read_npz
 from amongst.datasets.dataset import Dataset
 from amongst.datasets.entries import Entry
 from amongst.datasets.pickles import StoredArray, read_batch_pickle
-from amongst.datasets.places import atomic_write, cache_folder, check_sha256, missing, roots
+from amongst.datasets.places import cache_folder, check_sha256, missing, roots
 from amongst.errors import DataNotFoundError, FileFormatError
 from amongst.optional import optional_import
 

@@ -1,24 +1,20 @@
-"""Where files are: the folder in AMONGST_DATA, then the user cache. Checksums, atomic writes."""
+"""Where files are: the folder in AMONGST_DATA, then the user cache. Checksums."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from itertools import product
 from pathlib import Path
-from typing import BinaryIO
 
-from amongst.archive import umask
 from amongst.datasets.catalogue import CATALOGUE
 from amongst.datasets.entries import Entry, File
 from amongst.errors import DataNotFoundError, FileFormatError, InputError
 from amongst.optional import optional_import
 
 __all__ = [
-    "atomic_write",
     "cache_folder",
     "check_sha256",
     "data_folder",
@@ -129,27 +125,3 @@ def writable(folder: Path) -> Path:
             f"the cache folder {folder} cannot be written ({error.strerror or error}). Set "
             "AMONGST_CACHE to a folder that can, or put the files in a folder and set AMONGST_DATA."
         ) from error
-
-
-@contextmanager
-def atomic_write(path: Path) -> Iterator[BinaryIO]:
-    """A file that appears under its name only when it is complete.
-
-    >>> target = Path(tempfile.mkdtemp()) / "numbers"
-    >>> with atomic_write(target) as file:
-    ...     _ = file.write(b"123")
-    ...     print(target.exists())
-    False
-    >>> target.read_bytes()
-    b'123'
-    """
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-        os.chmod(name, 0o666 & ~umask())  # a cache may be shared; mkstemp's files are the owner's
-        os.replace(name, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(name)
-        raise

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 import amongst
-from amongst.archive import write_atomically
+from amongst.atomic import write_atomically
 from amongst.bench.figures import Figure, Panel, draw, variant_figure
 from amongst.bench.layout import short_labels
 from amongst.bench.page import assemble

@@ -1,0 +1,149 @@
+"""Files that appear whole, and what a killed writer leaves: taken away by the next, and no other."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from amongst.archive import read_archive, write_archive
+from amongst.atomic import STALE_SECONDS, atomic_write, temporary_prefix
+from amongst.datasets.archives import extract_tar
+
+HANG = """
+import sys, threading
+import numpy as np
+from pathlib import Path
+
+def hang(*_, **__):
+    print("writing", flush=True)
+    threading.Event().wait()
+"""
+DECODING = """
+from amongst.datasets import cifar
+
+def save(file, array, **_):
+    file.write(bytes(1000))
+    file.flush()
+    hang()
+
+np.save = save
+cifar._keep_decoded(np.zeros(9, np.uint8), np.zeros(9, np.uint8))
+"""
+SAVING = """
+import os
+from amongst.archive import write_archive
+os.fsync = hang
+write_archive(sys.argv[1], {"w": np.eye(2)}, {})
+"""
+UNPACKING = """
+import amongst.datasets.archives as archives
+archives._put = hang
+archives.extract_tar(Path(sys.argv[1]), "inner", Path(sys.argv[2]))
+"""
+
+
+def killed(script: str, *arguments: Path, cache: Path | None = None) -> None:
+    """Run until it says that it writes, then kill −9."""
+    words = [sys.executable, "-c", HANG + script, *map(str, arguments)]
+    given = os.environ | ({"AMONGST_CACHE": str(cache)} if cache else {})
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=given) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "writing\n"
+        process.send_signal(signal.SIGKILL)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.fixture
+def kill() -> None:
+    if os.name == "nt":
+        pytest.skip("there, one cannot ask whether a process lives")
+
+
+@pytest.mark.usefixtures("kill")
+def test_a_killed_decoding_leaves_nothing_once_it_is_done_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each one left up to 180 MB in the cache, for ever."""
+    from amongst.datasets import cifar
+
+    home = tmp_path / "cifar10"
+    for _ in range(2):
+        killed(DECODING, cache=tmp_path)
+        assert [name.startswith(".decoded-pixels.npy.") for name in names(home)] == [True]
+    monkeypatch.setenv("AMONGST_CACHE", str(tmp_path))
+    cifar._keep_decoded(np.arange(9, dtype=np.uint8), np.zeros(9, np.uint8))
+    assert names(home) == ["decoded-labels.npy", "decoded-pixels.npy"]
+    assert np.load(home / "decoded-pixels.npy").tolist() == list(range(9))
+
+
+@pytest.mark.usefixtures("kill")
+def test_a_killed_save_leaves_nothing_once_it_is_done_again(tmp_path: Path) -> None:
+    killed(SAVING, tmp_path / "model")
+    assert len(names(tmp_path)) == 1
+    write_archive(tmp_path / "model", {"w": np.eye(3)}, {})
+    assert names(tmp_path) == ["model"]
+    assert read_archive(tmp_path / "model")[0]["w"].shape == (3, 3)
+
+
+@pytest.mark.usefixtures("kill")
+def test_a_killed_extraction_leaves_nothing_once_it_is_done_again(tmp_path: Path) -> None:
+    source, target = tmp_path / "inner.tar", tmp_path / "target"
+    target.mkdir()
+    with tarfile.open(source, "w") as tar:
+        tar.add(Path(__file__), "inner/file")
+    killed(UNPACKING, source, target)
+    assert len(names(target)) == 1
+    extract_tar(source, "inner", target)
+    assert names(target) == ["inner"]
+
+
+def test_two_writers_at_once_both_succeed(tmp_path: Path) -> None:
+    target = tmp_path / "both"
+    with atomic_write(target) as slow:
+        slow.write(b"slow")
+        code = (
+            "from amongst.atomic import write_atomically as w; import sys; w(sys.argv[1], b'fast')"
+        )
+        subprocess.run([sys.executable, "-c", code, str(target)], check=True)
+        assert target.read_bytes() == b"fast"
+    assert target.read_bytes() == b"slow"
+    assert names(tmp_path) == ["both"]
+
+
+def test_only_what_is_old_or_of_a_dead_process_goes(tmp_path: Path) -> None:
+    target = tmp_path / "a.npy"
+    mine = temporary_prefix(target)
+    machine = mine.removeprefix(".a.npy.").split("-")[0]
+    other = "0" * 8
+    kept = [f"{mine}abc", f".a.npy.{other}-999999999-abc", ".a.npy.swp", f".b.npy.{machine}-1-abc"]
+    gone = [f"{mine}old", f".a.npy.{machine}-999999999-abc", f".a.npy.{other}-7-old"]
+    for name in (*kept, *(gone if os.name != "nt" else gone[::2])):
+        (tmp_path / name).touch()
+        if name.endswith("old"):
+            past = (tmp_path / name).stat().st_mtime - STALE_SECONDS - 60
+            os.utime(tmp_path / name, (past, past))
+    with atomic_write(target) as file:
+        file.write(b"1")
+    assert names(tmp_path) == sorted([*kept, "a.npy"])
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
+def test_a_cache_can_be_shared(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        with atomic_write(tmp_path / "copy") as file:
+            file.write(b"1")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "copy").stat().st_mode) == 0o640
