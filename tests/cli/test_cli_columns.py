@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -160,3 +162,45 @@ def test_a_label_with_the_separator_is_one_label_where_told(tmp_path: Path) -> N
     assert run("fit", file, *quick, "--out", model) == 0
     assert run("disambiguate", model, file, "--out", out) == 0
     assert pd.read_csv(out)["label"].tolist() == ["x|y", "y", "[z"]
+
+
+BIRDS = [f"bird {i}" for i in range(40)]
+PAIRS = pd.MultiIndex.from_product([["wood", "lake"], range(20)], names=["place", "number"])
+
+
+@pytest.mark.parametrize(
+    ("index", "options", "rows"),
+    [
+        (BIRDS, [], BIRDS),
+        (pd.Index(BIRDS, name="id"), [], BIRDS),
+        (pd.Index(BIRDS, name="id"), ["--index", "id"], BIRDS),
+        (BIRDS, ["--index", "b"], [1.0] * 40),
+        (range(100, 140), [], list(range(100, 140))),
+        (PAIRS, [], [f"{place}, {number}" for place, number in PAIRS]),
+        (PAIRS, ["--index", "place"], ["wood"] * 20 + ["lake"] * 20),
+    ],
+    ids=["unnamed", "named", "asked for", "a column", "numbers", "levels", "one level"],
+)
+def test_the_index_of_a_parquet_file_names_the_rows(
+    birds: Path, index: Sequence[Any], options: list[str], rows: list[Any]
+) -> None:
+    """It was lost, and could not be asked for by its name either."""
+    home, quick = birds.parent, ["--model", "linear", "--epochs", "1", "--quiet"]
+    frame = pd.read_csv(birds)
+    frame.index = index  # type: ignore[assignment]
+    frame.to_parquet(home / "birds.parquet")
+    assert run("fit", birds, "--ignore", "b", *quick, "--out", home / "m") == 0
+    for command in ("predict", "disambiguate"):
+        out = home / f"{command}.csv"
+        assert run(command, home / "m", home / "birds.parquet", "--out", out, *options) == 0
+        assert pd.read_csv(out)["row"].tolist() == rows
+
+
+def test_an_index_that_is_not_there_is_named(
+    birds: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pd.read_csv(birds).set_index(pd.Index(BIRDS, name="id")).to_parquet(birds.parent / "b.parquet")
+    assert (
+        run("fit", birds.parent / "b.parquet", "--index", "ids", "--out", birds.parent / "m") == 2
+    )
+    assert "b.parquet has no column 'ids'" in capsys.readouterr().err

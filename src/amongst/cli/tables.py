@@ -88,7 +88,10 @@ Features = Annotated[
     ),
 ]
 Ignore = Annotated[list[str] | None, typer.Option(help="Columns that are no features.")]
-Index = Annotated[str | None, typer.Option(help="Column that names the rows.")]
+Index = Annotated[
+    str | None,
+    typer.Option(help="Column that names the rows; of a Parquet file its index unless told."),
+]
 Separator = Annotated[str, typer.Option(help="Between the labels of a cell.")]
 Empty = Annotated[
     EmptyRows, typer.Option(help="Rows without a label: an error, or full: any may be right.")

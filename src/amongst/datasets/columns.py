@@ -164,10 +164,26 @@ def numeric(path: Path, frame: pd.DataFrame, labelled: bool = True) -> npt.NDArr
     return features
 
 
-def row_names(column: pd.Series) -> npt.NDArray[Any]:
-    """As they are written: numbers are numbers where all are, and 007 is none.
+def row_names(frame: pd.DataFrame, name: str | None) -> npt.NDArray[Any]:
+    """The column of this name, or the level of the frame's own index; that index where none is named.
 
-    >>> row_names(pd.Series(["7", "12"])), row_names(pd.Series(["007"], dtype=object))
+    >>> frame = pd.DataFrame({"size": [1.0, 2.0]}, index=pd.Index(["owl", "kite"], name="bird"))
+    >>> row_names(frame, None).tolist(), row_names(frame, "bird").tolist()
+    (['owl', 'kite'], ['owl', 'kite'])
+    """
+    if name is not None and name in frame.columns:
+        return _as_written(frame[name])
+    index = frame.index if name is None else frame.index.get_level_values(name)
+    if index.nlevels > 1:
+        index = index.map(lambda levels: ", ".join(map(str, levels)))
+    found: npt.NDArray[Any] = index.to_numpy()
+    return found
+
+
+def _as_written(column: pd.Series) -> npt.NDArray[Any]:
+    """Numbers are numbers where all are, and 007 is none.
+
+    >>> _as_written(pd.Series(["7", "12"])), _as_written(pd.Series(["007"], dtype=object))
     (array([ 7, 12]), array(['007'], dtype=object))
     """
     names = column.tolist()
@@ -222,8 +238,9 @@ def check_columns(path: Path, frame: pd.DataFrame, layout: Layout) -> None:
         "ignore": layout.ignore,
     }
     for argument, names in wanted.items():
+        known = {*frame.columns, *(frame.index.names if argument == "index" else ())}
         for name in names:
-            if name not in frame.columns:
+            if name not in known:
                 raise InputError(unknown_column(path, frame, argument, name))
     named = layout.features or ()
     twice = [name for name in named if named.count(name) > 1]

@@ -66,7 +66,8 @@ class Table:
     feature_names : d names.
     candidates : the candidate sets of the rows, or None where the file has none.
     truth : (n,) true labels, or None; for evaluation only.
-    index : (n,) names of the rows: the index column, or 0 … n−1.
+    index : (n,) names of the rows: the index column, or else the index that pandas kept in a
+        Parquet file, or 0 … n−1.
 
     Examples
     --------
@@ -131,7 +132,8 @@ def read_table(
         column without a name that counts the rows: an index, left out with a warning. In NPZ and
         MATLAB files the name of one array; ``data``, ``X`` and the like are found if None.
     ignore : columns that are no features; of a MATLAB file also ``partial_target`` and ``target``.
-    index : the column that names the rows.
+    index : the column that names the rows. None: the index of the data frame that was written as a
+        Parquet file, of several levels with commas between them; 0 … n−1 in other files.
     separator : between the labels of a cell.
     kind : what `candidates` holds, if looking at it is not enough, as for `as_candidates`.
     classes : the class labels; found in the data if None.
@@ -279,7 +281,7 @@ def _from_frame(path: Path, frame: pd.DataFrame, layout: Layout) -> Table:
     sets = None if labels is None else _column_candidates(labels, layout)
     classes = None if sets is None else sets.classes
     truth = None if layout.truth is None else true_labels(frame[layout.truth], classes)
-    index = np.arange(len(frame)) if layout.index is None else row_names(frame[layout.index])
+    index = row_names(frame, layout.index)
     return _checked(path, Table(features, tuple(names), sets, truth, index), layout.outside)
 
 
