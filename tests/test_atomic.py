@@ -43,6 +43,16 @@ from amongst.archive import write_archive
 os.fsync = hang
 write_archive(sys.argv[1], {"w": np.eye(2)}, {})
 """
+TRAINING = """
+import os, torch
+from amongst.engine import Features, Settings
+from amongst.engine.population import Member, train_population
+from amongst.methods import CC
+#
+inside, settings = torch.ones(4, 2, dtype=torch.bool), Settings(epochs=1, batch_size=4)
+member = Member(CC(), inside, settings)
+train_population(Features(torch.ones(4, 2)), [member], model="linear", device="cpu", checkpoint=sys.argv[1])
+"""
 UNPACKING = """
 import amongst.datasets.archives as archives
 archives._put = hang
@@ -94,6 +104,17 @@ def test_a_killed_save_leaves_nothing_once_it_is_done_again(tmp_path: Path) -> N
     write_archive(tmp_path / "model", {"w": np.eye(3)}, {})
     assert names(tmp_path) == ["model"]
     assert read_archive(tmp_path / "model")[0]["w"].shape == (3, 3)
+
+
+@pytest.mark.usefixtures("kill")
+def test_a_killed_checkpoint_of_a_population_leaves_nothing_once_it_goes_on(
+    tmp_path: Path,
+) -> None:
+    killed(TRAINING.replace("#", "os.replace = hang"), tmp_path)
+    assert len(names(tmp_path)) == 1
+    subprocess.run([sys.executable, "-c", "import sys" + TRAINING, str(tmp_path)], check=True)
+    (left,) = names(tmp_path)
+    assert left.startswith("cohort-")
 
 
 @pytest.mark.usefixtures("kill")

@@ -12,6 +12,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from amongst.atomic import clear_abandoned, temporary_prefix
 from amongst.engine.data import Features
 from amongst.engine.digest import digest_of, mark_of_model
 from amongst.engine.population.cohort import Cohort
@@ -67,9 +68,10 @@ def save_checkpoint(path: Path, cohort: Cohort, epoch: int, history: dict[str, T
     """Write the state after `epoch` epochs, to a temporary file that then takes the name."""
     state = cohort.state() | {f"history.{name}": value for name, value in history.items()}
     tensors = {name: value.detach().cpu().contiguous() for name, value in state.items()}
-    partial = path.with_suffix(f".{os.getpid()}.tmp")
+    partial = path.parent / f"{temporary_prefix(path)}new"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        clear_abandoned(path)
         save_file(tensors, partial, metadata={"epoch": str(epoch)})
         os.replace(partial, path)
     except (SafetensorError, OSError) as error:
