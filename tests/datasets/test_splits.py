@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split
 
 from amongst import as_candidates
 from amongst.candidates import uniform
 from amongst.datasets import Part, hold_out, stratified_folds, validation_split
 from amongst.errors import InputError
+from amongst.estimators import PLKNNClassifier
 
 
 @given(
@@ -99,3 +101,17 @@ def test_bad_arguments() -> None:
 def test_labels_that_are_not_one_a_row_are_refused(labels: list[object]) -> None:
     with pytest.raises(InputError, match=r"one label of one type for each row.*as_candidates"):
         stratified_folds(labels, k=2)
+
+
+def test_what_scikit_learn_cannot_stratify_is_spread_all_the_same() -> None:
+    """To it, each combination of candidates is a class, and most occur once."""
+    sets, X = uniform(np.arange(150) % 30, q=0.3, seed=0), np.eye(150)
+    with pytest.raises(ValueError, match="only 1 member"):
+        train_test_split(X, sets, stratify=sets)
+    kept, held = hold_out(sets, 0.25, seed=0)
+    assert len(held) == 38
+    assert all(sets[rows].mask.any(axis=0).all() for rows in (kept, held))
+    model, folds = PLKNNClassifier(), stratified_folds(sets, k=5, seed=0)
+    assert len(cross_val_score(model, X, sets, cv=folds)) == 5
+    search = GridSearchCV(model, {"n_neighbors": [3, 5]}, cv=folds).fit(X, sets)
+    assert search.n_splits_ == 5
