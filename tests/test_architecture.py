@@ -21,6 +21,8 @@ FLOORS = (
         "processes",
         "threads",
         "defaults",
+        "tensors",
+        "wording",
         "atomic",
         "archive",
     ),

@@ -6,7 +6,6 @@ import difflib
 import math
 from collections.abc import Iterable
 from numbers import Integral, Real
-from typing import Any
 
 from amongst.errors import InputError
 
@@ -16,7 +15,6 @@ __all__ = [
     "check_number",
     "check_share",
     "near_matches",
-    "on_host",
 ]
 
 
@@ -111,14 +109,3 @@ def _interval(low: float | None, high: float | None, open_low: bool) -> str:
     if low is not None:
         return f" above {low:g}" if open_low else f" of at least {low:g}"
     return "" if high is None else f" of at most {high:g}"
-
-
-def on_host(value: Any) -> Any:
-    """A tensor of PyTorch as NumPy can read it, off the GPU and without its history; anything else
-    as it is.
-
-    >>> on_host([1, 2])
-    [1, 2]
-    """
-    is_tensor = hasattr(value, "detach") and hasattr(value, "cpu")
-    return value.detach().cpu() if is_tensor else value

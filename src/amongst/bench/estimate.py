@@ -10,8 +10,8 @@ from itertools import pairwise
 from amongst.bench.points import CLASSICAL
 from amongst.bench.record import Record, Trial
 from amongst.bench.sources import TEST_FOLDS, Files, open_dataset
-from amongst.bench.wording import counted
 from amongst.datasets import entry, names
+from amongst.wording import counted
 
 __all__ = ["Estimate", "Facts", "dataset_facts", "estimate", "trial_seconds"]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from amongst.bench.leftovers import FoundPlan
 from amongst.bench.points import EPOCHS
 from amongst.bench.tables import Entry, Table
-from amongst.bench.wording import counted
+from amongst.wording import counted
 
 __all__ = ["metric_title", "notes"]
 

@@ -17,7 +17,7 @@ from amongst.bench.payload import script_json
 from amongst.bench.render import number, p_text, signed
 from amongst.bench.summary import Overview
 from amongst.bench.tables import Entry, Table
-from amongst.bench.wording import counted
+from amongst.wording import counted
 
 __all__ = ["assemble", "attributes", "element"]
 

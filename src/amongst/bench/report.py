@@ -17,8 +17,8 @@ from amongst.bench.record import Record, now
 from amongst.bench.stages import advance
 from amongst.bench.summary import overview
 from amongst.bench.tables import Significance, Table, collect
-from amongst.bench.wording import counted
 from amongst.errors import InputError
+from amongst.wording import counted
 
 __all__ = ["Report", "build_report", "read_report", "to_html"]
 

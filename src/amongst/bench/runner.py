@@ -14,8 +14,8 @@ from amongst.bench.record import Record, Trial
 from amongst.bench.sources import Files, open_dataset
 from amongst.bench.stages import advance, next_round
 from amongst.bench.store import Store
-from amongst.bench.wording import counted
 from amongst.errors import AmongstError, StoreError
+from amongst.wording import counted
 
 __all__ = ["Outcome", "Report", "bind_plan", "known_plan", "missing_trials", "run_plan"]
 

@@ -12,7 +12,7 @@ from amongst.bench.plans import Plan, Request, make_plan, remembered
 from amongst.bench.points import EPOCHS
 from amongst.bench.record import Record
 from amongst.bench.tables import Table, collect
-from amongst.bench.wording import counted
+from amongst.wording import counted
 
 __all__ = ["KINDS", "SEARCHES", "Run", "find_runs", "search_words", "share_out"]
 

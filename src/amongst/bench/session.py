@@ -32,8 +32,9 @@ from amongst.bench.record import Record
 from amongst.bench.runner import Outcome, bind_plan, known_plan, run_plan
 from amongst.bench.stages import advance, at_most, next_round
 from amongst.bench.store import Store
-from amongst.bench.wording import counted, tell
+from amongst.bench.wording import tell
 from amongst.errors import InputError
+from amongst.wording import counted
 
 __all__ = ["checked_plan", "dry_run", "run_request"]
 

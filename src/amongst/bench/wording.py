@@ -1,4 +1,4 @@
-"""Small words for people: counts, choices within a plan or a store, lines as they are."""
+"""Small words for people: choices within a plan or a store, lines as they are."""
 
 from __future__ import annotations
 
@@ -11,16 +11,7 @@ from amongst.errors import InputError
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["check_within", "counted", "tell"]
-
-
-def counted(count: int, noun: str) -> str:
-    """A number and its noun, in the singular for one.
-
-    >>> counted(1, "trial"), counted(11820, "trial")
-    ('1 trial', '11,820 trials')
-    """
-    return f"{count:,} {noun}{'s' * (count != 1)}"
+__all__ = ["check_within", "tell"]
 
 
 def tell(console: Console, line: str, style: str = "") -> None:

@@ -36,8 +36,9 @@ from amongst.candidates.suspects import (
     suspect_mask,
     suspect_separator,
 )
-from amongst.checks import check_choice, on_host
+from amongst.checks import check_choice
 from amongst.errors import InputError
+from amongst.tensors import on_host
 
 __all__ = ["Kind", "as_candidates", "from_cells", "is_binary"]
 

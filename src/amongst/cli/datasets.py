@@ -15,7 +15,6 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from amongst.bench.wording import counted
 from amongst.cli.files import check_target
 from amongst.cli.saying import fail, tell
 from amongst.cli.wording import worded
@@ -34,6 +33,7 @@ from amongst.datasets import (
     verify,
 )
 from amongst.errors import AmongstError, InputError
+from amongst.wording import counted
 
 __all__ = ["app"]
 

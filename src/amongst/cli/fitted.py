@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amongst.bench.wording import counted
 from amongst.cli.files import READABLE
 from amongst.cli.reading import frame_of
 from amongst.cli.wording import FITTED, worded
+from amongst.wording import counted
 
 if TYPE_CHECKING:
     from amongst.datasets import Table

@@ -69,8 +69,8 @@ def results(
 
 def _export(records: Sequence[Record], store: Path, target: Path) -> None:
     from amongst.bench.export import read_requests, write_records, write_requests
-    from amongst.bench.wording import counted
     from amongst.errors import InputError
+    from amongst.wording import counted
 
     if not records:
         raise InputError(f"{store} holds no records, so that there is nothing to export.")
@@ -83,7 +83,7 @@ def _summary(records: Sequence[Record], store: Path) -> RichTable:
     """Methods below their data, so that no name is cut in 80 columns."""
     from amongst.bench.estimate import readable
     from amongst.bench.paper import dataset_title
-    from amongst.bench.wording import counted
+    from amongst.wording import counted
 
     total = readable(sum(record.seconds for record in records))
     title = f"{store.name}: {counted(len(records), 'trial')}, {total} of training"

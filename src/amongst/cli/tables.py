@@ -11,7 +11,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
 
-from amongst.bench.wording import counted
 from amongst.cli.files import (
     STANDARD,
     as_file,
@@ -22,6 +21,7 @@ from amongst.cli.files import (
 from amongst.cli.fitted import features_for, load_model, read_for
 from amongst.cli.reading import Columns, apart, frame_of, one_or_many, sets_of
 from amongst.cli.saying import interruptible, tell
+from amongst.wording import counted
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from amongst.candidates import as_candidates
-from amongst.checks import on_host
 from amongst.defaults import made_on_cpu
 from amongst.errors import InputError
+from amongst.tensors import on_host
 
 __all__ = [
     "Features",

@@ -19,10 +19,11 @@ from torch.nn import functional as F
 from amongst.engine.building import why_not_built
 from amongst.engine.data import Features, TrainingData, weighed
 from amongst.engine.door import check_losses, new_weights
+from amongst.engine.optimizers import make_optimizer
 from amongst.engine.order import batch_bounds
 from amongst.engine.precision import products_in
 from amongst.engine.settings import Settings
-from amongst.engine.single import Training, make_optimizer
+from amongst.engine.single import Training
 from amongst.methods import Method
 from amongst.methods.base import changed_beyond_leaves
 from amongst.models import MODELS

@@ -27,6 +27,7 @@ from amongst.engine.door import (
     new_weights,
 )
 from amongst.engine.earlier import check_training, put_beside
+from amongst.engine.optimizers import make_optimizer
 from amongst.engine.order import batch_bounds, dropout_seed, permutation, split_seed
 from amongst.engine.precision import products_in, warn_of_precision
 from amongst.engine.settings import Settings, learning_rate
@@ -360,14 +361,6 @@ def _batches(data: TrainingData, settings: Settings, epoch: int) -> Iterator[Ten
     order = permutation(split_seed(settings.seed)[1], epoch, len(data), data.features.device)
     for a, b in batch_bounds(len(data), settings.batch_size):
         yield order[a:b]
-
-
-def make_optimizer(model: nn.Module, settings: Settings) -> torch.optim.Optimizer:
-    """The optimiser of these settings."""
-    shared: dict[str, Any] = {"lr": settings.lr, "weight_decay": settings.weight_decay}
-    if settings.optimizer == "adam":
-        return torch.optim.Adam(model.parameters(), **shared)
-    return torch.optim.SGD(model.parameters(), momentum=settings.momentum, **shared)
 
 
 def _autocast(device: torch.device, settings: Settings | None) -> AbstractContextManager[Any]:

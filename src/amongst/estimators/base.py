@@ -21,12 +21,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from amongst.archive import Arrays
 from amongst.candidates import CandidateSets, as_candidates
 from amongst.candidates.convert import is_binary
-from amongst.checks import on_host
 from amongst.defaults import made_on_cpu
 from amongst.errors import InputError
 from amongst.estimators.frames import check_numbers, check_order, explained
 from amongst.estimators.importance import row_importance
 from amongst.estimators.labels import as_fitted, check_labels, check_same_kind
+from amongst.tensors import on_host
 
 __all__ = ["KeptInterrupt", "PartialLabelClassifier", "check_row_size", "restricted_proba"]
 

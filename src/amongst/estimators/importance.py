@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from amongst.checks import on_host
 from amongst.errors import InputError
+from amongst.tensors import on_host
 
 __all__ = ["row_importance"]
 

@@ -18,7 +18,7 @@ from amongst.bench.record import Record
 from amongst.bench.reproduction.sheet import MISSING, Reasons, Sheet, Shown
 from amongst.bench.runs import Run
 from amongst.bench.stages import at_most
-from amongst.bench.wording import counted
+from amongst.wording import counted
 
 __all__ = ["Gap", "find_gaps", "still_to_run"]
 

@@ -26,8 +26,8 @@ from amongst.bench.reproduction.text import plain
 from amongst.bench.runs import Run
 from amongst.bench.summary import Overview, overview
 from amongst.bench.tables import Entry, Table
-from amongst.bench.wording import counted
 from amongst.errors import InputError
+from amongst.wording import counted
 
 __all__ = ["Reproduction", "reproduction_html", "reproduction_markdown", "write_pages"]
 

@@ -12,7 +12,7 @@ from amongst.bench.render import number
 from amongst.bench.reproduction.found import TABLES, Reproduction
 from amongst.bench.reproduction.text import listed
 from amongst.bench.tables import Entry
-from amongst.bench.wording import counted
+from amongst.wording import counted
 
 __all__ = ["ranks"]
 

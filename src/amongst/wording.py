@@ -1,0 +1,14 @@
+"""Words that every message may need."""
+
+from __future__ import annotations
+
+__all__ = ["counted"]
+
+
+def counted(count: int, noun: str) -> str:
+    """A number and its noun, in the singular for one.
+
+    >>> counted(1, "trial"), counted(11820, "trial")
+    ('1 trial', '11,820 trials')
+    """
+    return f"{count:,} {noun}{'s' * (count != 1)}"
