@@ -79,6 +79,15 @@ def test_rows_that_belong_elsewhere_by_their_index_are_said(model: LWClassifier)
             ask(frame, turned.to_frame())
 
 
+@pytest.mark.parametrize("classifier", [LWClassifier(epochs=1), PLKNNClassifier(n_neighbors=1)])
+def test_the_warning_is_where_the_estimator_was_called(classifier: LWClassifier) -> None:
+    frame, turned = pd.DataFrame({"wing": WING}), LABELS[::-1]
+    for ask in (classifier.fit, classifier.score, classifier.disambiguate):
+        with pytest.warns(AmongstWarning, match="another order") as told:
+            ask(frame, turned)
+        assert [warning.filename for warning in told] == [__file__]
+
+
 def test_an_index_of_its_own_says_nothing_of_the_order(model: LWClassifier) -> None:
     frame = pd.DataFrame({"wing": WING})
     with warnings.catch_warnings():

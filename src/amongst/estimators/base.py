@@ -73,10 +73,12 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         y : the candidate labels of each row, in any form `as_candidates` takes; ordinary labels
             are sets of one. All are strings, or whole numbers (bools too), or dates, or datetimes.
         """
-        check_order(X, y)
         return self._fit_checked(X, y)
 
     def _fit_checked(self, X: npt.ArrayLike, y: Any, **more: Any) -> Self:
+        """`more` is for `_fit`: values of the rows, each by the name of its argument."""
+        for name, rows in {"y": y, **more}.items():
+            check_order(X, rows, name, stacklevel=4)
         with made_on_cpu(), self._as_it_was_if_it_fails():
             X = self._validate_X(X, reset=True)
             sets = self._validate_y(y, np.shape(X)[0])

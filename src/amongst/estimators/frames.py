@@ -54,8 +54,10 @@ def check_numbers(X: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return numbers
 
 
-def check_order(X: Any, y: Any, name: str = "y") -> None:
+def check_order(X: Any, y: Any, name: str = "y", stacklevel: int = 3) -> None:
     """A warning where X and y have the same rows by their index, but in another order.
+
+    Its place is `stacklevel` calls up: that of whoever called an estimator.
 
     >>> X, y = pd.DataFrame({"wing": [1.0, 2.0]}), pd.Series(["owl", "kite"])
     >>> check_order(X, y), check_order(X.to_numpy(), y[::-1])
@@ -70,7 +72,7 @@ def check_order(X: Any, y: Any, name: str = "y") -> None:
             f"the first of {name}, whatever their index says. If the index is right, pass "
             f"{name}.loc[X.index]; if not, {name}.reset_index(drop=True) and likewise X.",
             AmongstWarning,
-            stacklevel=3,
+            stacklevel=stacklevel,
         )
 
 

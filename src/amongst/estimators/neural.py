@@ -40,11 +40,10 @@ from amongst.estimators.base import (
     PartialLabelClassifier,
     check_row_size,
 )
-from amongst.estimators.frames import check_order
 from amongst.estimators.importance import row_importance
 from amongst.estimators.several import Trained, best_init
 from amongst.methods import Method, get_protocol
-from amongst.models import MODELS, ModelSpec, build_model
+from amongst.models import DENSE, MODELS, ModelSpec, build_model
 from amongst.rng import Seed, as_seed
 
 __all__ = ["NeuralClassifier"]
@@ -136,21 +135,14 @@ class NeuralClassifier(PartialLabelClassifier):
         self.verbose = verbose
 
     def fit(self, X: npt.ArrayLike, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from features and candidate sets.
-
-        A fit that fails leaves the estimator as it was. Ctrl-C stops with KeyboardInterrupt after
-        keeping the last finished epoch, which predicts; with n_init > 1 nothing is kept.
+        """Learn from features and candidate sets; Ctrl-C keeps nothing where n_init > 1.
 
         Parameters
         ----------
-        X : shape (n, d), or (n, channels, height, width) for images; numbers without NaN.
-        y : the candidate labels of each row, in any form `as_candidates` takes; ordinary labels
-            are sets of one. All are strings, or whole numbers (bools too), or dates, or datetimes.
+        X, y : as for `PartialLabelClassifier.fit`.
         sample_weight : how much each row counts in the loss, shape (n,); only their ratios matter.
             A row of weight 0 is left out. None for all alike.
         """
-        check_order(X, y)
-        check_order(X, sample_weight, "sample_weight")
         return self._fit_checked(X, y, sample_weight=sample_weight)
 
     def predict_proba(self, X: npt.ArrayLike) -> Floats:
@@ -290,7 +282,7 @@ class NeuralClassifier(PartialLabelClassifier):
         return Features.of(X, self.shift_, self.scale_)
 
     def _scores(self, X: npt.NDArray[Any]) -> Floats:
-        in_a_row = self.model in ("linear", "mlp")
+        in_a_row = isinstance(self.model, str) and self.model in DENSE
         if in_a_row or np.ndim(self.shift_):
             check_row_size(X, math.prod(self.in_shape_))
         if in_a_row:

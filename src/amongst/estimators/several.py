@@ -40,6 +40,7 @@ from amongst.engine.population import (
 from amongst.engine.progress import training_bar
 from amongst.errors import DivergenceError, InputError
 from amongst.metrics import approximated_accuracy
+from amongst.models import DENSE
 from amongst.rng import as_seed
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def in_lockstep(estimator: NeuralClassifier) -> bool:
     >>> in_lockstep(LWClassifier()), in_lockstep(LWClassifier(model="convnet"))
     (True, False)
     """
-    return isinstance(estimator.model, str) and estimator.model in ("linear", "mlp")
+    return isinstance(estimator.model, str) and estimator.model in DENSE
 
 
 def lockstep_key(estimator: NeuralClassifier) -> Hashable:

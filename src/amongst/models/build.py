@@ -16,12 +16,16 @@ from amongst.defaults import made_on_cpu
 from amongst.errors import InputError
 from amongst.models.networks import MLP, ConvNet, Linear
 
-__all__ = ["MODELS", "ModelSpec", "build_model", "seeded"]
+__all__ = ["DENSE", "MODELS", "ModelSpec", "build_model", "seeded"]
 
 ModelSpec = str | nn.Module | Callable[[tuple[int, ...], int], nn.Module]
 
 MODELS = MappingProxyType({"linear": Linear, "mlp": MLP, "convnet": ConvNet})
 """The networks of the paper by name."""
+
+DENSE = ("linear", "mlp")
+"""Those of `MODELS` that see an example as one row of values, whatever its shape; they can be stacked
+layer by layer."""
 
 
 @contextmanager
