@@ -116,6 +116,22 @@ def test_a_gpu_elsewhere_can_be_planned_for() -> None:
     assert found.seconds < slow.seconds / 100
 
 
+@pytest.mark.parametrize("more", [(), ("--dry-run",)])
+def test_a_network_for_images_is_not_planned_for_rows(
+    say: Say, iris: str, tmp_path: Path, more: tuple[str, ...]
+) -> None:
+    """A dry run told how long it would take, and the networks before it in the plan were trained."""
+    code, said = say("compare", iris, "-c", "species", "--models", "mlp,convnet", *more)
+    assert code == 2
+    assert "--models convnet needs images of shape (channels, height, width)" in said
+    assert "but a row of 'iris' has shape (2,). Use --models mlp." in said
+    assert [path.name for path in tmp_path.iterdir()] == ["iris.csv"]
+    for name in ("mnist", "digits"):
+        words = ("compare", name, "--conditions", "q=0.3", "--models", "convnet", "--dry-run")
+        assert f"a row of '{name}' has shape" in say(*words)[1]
+    assert say("compare", "cifar10", *words[2:], "--seeds", "1")[0] == 0
+
+
 def test_an_unknown_precision_is_refused_in_a_dry_run(say: Say) -> None:
     code, said = say("reproduce", "demo", "--precision", "fp16", "--dry-run")
     assert code == 2

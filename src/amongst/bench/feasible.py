@@ -13,6 +13,7 @@ from amongst.bench.sources import Files, open_dataset
 from amongst.datasets import entry, is_here
 from amongst.engine import as_device
 from amongst.errors import InputError
+from amongst.models import IMAGES, are_images
 
 __all__ = ["check_data", "check_precision", "check_store", "device_type", "to_download", "unread"]
 
@@ -21,9 +22,10 @@ GPU_ONLY = ("bf16", "tf32")
 
 @dataclass(frozen=True)
 class Holding:
-    """What data have: rows, true labels, candidate sets, a test part of their own."""
+    """What data have: rows, their shape, true labels, candidate sets, a test part of their own."""
 
     rows: int
+    shape: tuple[int, ...]
     truth: bool
     sets: bool
     split: bool
@@ -62,7 +64,7 @@ def check_store(path: Path) -> None:
 
 
 def check_data(plan: Plan, files: Files | None = None) -> None:
-    """Refuse folds, conditions and a criterion that the data cannot serve.
+    """Refuse folds, conditions, networks and a criterion that the data cannot serve.
 
     >>> from amongst.bench.plans import make_plan
     >>> check_data(make_plan(Request("compare", datasets=("digits",), folds=3)))
@@ -81,7 +83,9 @@ def check_data(plan: Plan, files: Files | None = None) -> None:
                 "criterion='covering'."
             )
     for cell in plan.cells:
-        _check_condition(cell.slot.condition, cell.slot.dataset, found[cell.slot.dataset])
+        slot = cell.slot
+        _check_condition(slot.condition, slot.dataset, found[slot.dataset])
+        _check_model(slot.model, slot.dataset, found[slot.dataset])
 
 
 def to_download(plan: Plan, files: Files | None = None) -> list[str]:
@@ -110,10 +114,11 @@ def _holding(name: str, files: Files | None, look: bool) -> Holding:
     if name in (files or {}):
         found = open_dataset(name, files)
         known = bool((found.labels >= 0).all())
-        return Holding(len(found), known, found.candidates is not None, False)
+        shape = tuple(found.features.shape[1:])
+        return Holding(len(found), shape, known, found.candidates is not None, False)
     listed = entry(name)
     truth = not (look and is_here(listed)) or bool((open_dataset(name).labels >= 0).all())
-    return Holding(listed.n, truth, listed.is_partial, bool(listed.n_test))
+    return Holding(listed.n, listed.row, truth, listed.is_partial, bool(listed.n_test))
 
 
 def _check_folds(folds: int | None, name: str, holding: Holding) -> None:
@@ -138,4 +143,12 @@ def _check_condition(condition: str, name: str, holding: Holding) -> None:
         raise InputError(
             f"condition={condition!r} makes candidate sets from true labels, and {name!r} has "
             "none. Use condition='real'."
+        )
+
+
+def _check_model(model: str, name: str, holding: Holding) -> None:
+    if model == "convnet" and not are_images(holding.shape):
+        raise InputError(
+            f"models='convnet' needs {IMAGES}, but a row of {name!r} has shape {holding.shape}. Use "
+            "models='mlp'."
         )

@@ -16,7 +16,7 @@ from amongst.defaults import made_on_cpu
 from amongst.errors import InputError
 from amongst.models.networks import MLP, ConvNet, Linear
 
-__all__ = ["DENSE", "MODELS", "ModelSpec", "build_model", "seeded"]
+__all__ = ["DENSE", "IMAGES", "MODELS", "ModelSpec", "are_images", "build_model", "seeded"]
 
 ModelSpec = str | nn.Module | Callable[[tuple[int, ...], int], nn.Module]
 
@@ -26,6 +26,19 @@ MODELS = MappingProxyType({"linear": Linear, "mlp": MLP, "convnet": ConvNet})
 DENSE = ("linear", "mlp")
 """Those of `MODELS` that see an example as one row of values, whatever its shape; they can be stacked
 layer by layer."""
+
+
+IMAGES = "images of shape (channels, height, width), at least 28 pixels a side"
+"""What the ConvNet takes."""
+
+
+def are_images(in_shape: Sequence[int]) -> bool:
+    """Whether examples of this shape are what the ConvNet takes: `IMAGES`.
+
+    >>> are_images((3, 32, 32)), are_images((784,))
+    (True, False)
+    """
+    return len(in_shape) == 3 and min(in_shape[1:]) >= 28
 
 
 @contextmanager
@@ -80,10 +93,10 @@ def build_model(
         with seeded(seed):
             return spec(shape, n_classes)
     name = check_choice("model", spec, MODELS)
-    if name == "convnet" and (len(shape) != 3 or min(shape[1:]) < 28):
+    if name == "convnet" and not are_images(shape):
         raise InputError(
-            f"model='convnet' needs images of shape (channels, height, width), at least 28 pixels "
-            f"a side, but one example has shape {shape}. Use model='mlp', or reshape X."
+            f"model='convnet' needs {IMAGES}, but one example has shape {shape}. Use model='mlp', or "
+            "reshape X."
         )
     with seeded(seed):
         model: nn.Module = MODELS[name](shape, n_classes, **options)
