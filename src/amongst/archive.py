@@ -48,6 +48,8 @@ def write_archive(path: str | os.PathLike[str], arrays: Arrays, facts: Mapping[s
 
 def read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, npt.NDArray[Any]], Any]:
     """Read what `write_archive` wrote; a damaged or foreign file is refused."""
+    if Path(path).is_dir():
+        raise InputError(f"{os.fspath(path)!r} is a folder; name a file.")
     if not Path(path).is_file():
         raise DataNotFoundError(f"there is no file {os.fspath(path)!r}.")
     try:

@@ -21,6 +21,7 @@ from amongst.engine.checkpoint import (
     save_checkpoint,
 )
 from amongst.errors import InputError
+from amongst.estimators import CCClassifier, load
 from amongst.methods import CC, LW
 
 SETS = [{0, 1}, {1}, {2}, {0, 2}]
@@ -164,3 +165,34 @@ def test_weights_come_back_as_they_were(tmp_path: Path) -> None:
     load_checkpoint(tmp_path / "run", again)
     assert torch.equal(again.weights, state.weights)  # type: ignore[arg-type]
     assert again.epoch == 0
+
+
+@pytest.mark.parametrize("random_state", [None, 0])
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("nowhere/run", "the folder '.*nowhere' does not exist; make it first"),
+        ("", "is a folder; name a file in it"),
+        (3, "checkpoint=3 must be the path of a file, or None"),
+    ],
+)
+def test_a_mistake_in_the_path_does_not_cost_the_training(
+    tmp_path: Path, name: str | int, said: str, random_state: int | None
+) -> None:
+    """It was found out when the run was to be written, and a folder was no file."""
+    place = tmp_path / name if isinstance(name, str) else name
+    network: list[nn.Module] = []
+
+    def build(shape: tuple[int, ...], k: int) -> nn.Module:
+        network.append(nn.Linear(*shape, k))
+        network[-1].register_forward_hook(lambda *_: pytest.fail("it trains"))
+        return network[-1]
+
+    model = CCClassifier(model=build, checkpoint=place, random_state=random_state, epochs=1)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=said):
+        model.fit(np.eye(4), SETS)
+
+
+def test_a_folder_is_no_model(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is a folder; name a file"):
+        load(tmp_path)

@@ -113,7 +113,7 @@ class Keeper:
         every: float = 2.0,
         share: float = SHARE,
     ) -> None:
-        self.path = None if path is None else Path(path)
+        self.path = None if path is None else _writable(path)
         self.mark = mark
         self.every, self.pause = every, Pause(share)
         self._last: dict[str, Any] | None = None
@@ -165,9 +165,24 @@ def fingerprint(
     return f"{settings.seed}-{digest}"
 
 
+def _writable(given: str | os.PathLike[str]) -> Path:
+    """The path, if a file can be there: a mistake in it must not cost the training."""
+    if not isinstance(given, str | os.PathLike):
+        raise InputError(f"checkpoint={given!r} must be the path of a file, or None.")
+    path = Path(given)
+    if path.is_dir():
+        raise InputError(f"checkpoint={os.fspath(given)!r} is a folder; name a file in it.")
+    if not path.parent.is_dir():
+        raise InputError(
+            f"checkpoint={os.fspath(given)!r}: the folder {str(path.parent)!r} does not exist; make it "
+            "first."
+        )
+    return path
+
+
 def kept_seed(path: str | os.PathLike[str]) -> int | None:
     """The seed of the run that is kept at `path`, None if there is none."""
-    if not Path(path).exists():
+    if not _writable(path).exists():
         return None
     _, facts = read_archive(path)
     first = str(facts.get("mark", "")).partition("-")[0]
