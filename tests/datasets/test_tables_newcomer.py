@@ -369,3 +369,11 @@ def test_weights_of_classes_are_no_labels(tmp_path: Path) -> None:
     sets = read_table(path, candidates=["owl", "kite"], kind="annotators").candidates
     assert sets is not None
     assert sets.n_classes == 4
+
+
+def test_bars_between_columns_are_told_from_bars_between_labels(tmp_path: Path) -> None:
+    """The whole line was one column of candidate labels, and no feature was left."""
+    path = tmp_path / "birds.csv"
+    path.write_text("wing|weight|seen\n1|2|owl/kite\n3|4|owl\n")
+    with pytest.raises(FileFormatError, match=r"has \| between its columns.*commas, semicolons"):
+        read_table(path)

@@ -170,6 +170,11 @@ def _check_names(path: Path, names: list[str]) -> None:
             f"{path} starts with numbers ({names[0]}, …); the first line must name the columns. "
             "Add such a line."
         )
+    if len(names) == 1 and "|" in names[0]:
+        raise FileFormatError(
+            f"{path} has | between its columns, which stands between the labels of a cell; save it "
+            "again with commas, semicolons or tabs."
+        )
     told = [name for name in names if name.strip()]
     twice = [name for name in told if told.count(name) > 1] if len({*told}) < len(told) else []
     if twice:
