@@ -134,6 +134,22 @@ def test_an_option_that_the_method_does_not_have_is_refused(
     assert f"--method rc has no {option[0]}; leave it out." in capsys.readouterr().err
 
 
+def test_a_method_may_be_written_as_in_the_readme(tmp_path: Path) -> None:
+    FEATURES.assign(s=SETS.to_strings()).to_csv(tmp_path / "all.csv", index=False)
+    run("fit", tmp_path / "all.csv", "--method", "PRODEN", "--out", tmp_path / "model", *QUICK)
+    assert type(load(tmp_path / "model")).__name__ == "PRODENClassifier"
+
+
+def test_a_leverage_that_is_none_is_told_of_auto(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    FEATURES.assign(s=SETS.to_strings()).to_csv(tmp_path / "all.csv", index=False)
+    arguments = ["fit", tmp_path / "all.csv", "--out", tmp_path / "model", "--beta", "atuo"]
+    with pytest.raises(SystemExit):
+        main([*map(str, arguments), *QUICK])
+    assert "--beta atuo must be 'auto' or a number of at least 0." in capsys.readouterr().err
+
+
 def test_every_method_with_a_binary_loss_takes_the_one_asked_for(tmp_path: Path) -> None:
     FEATURES.assign(s=SETS.to_strings()).to_csv(tmp_path / "all.csv", index=False)
     for method, own in (("average", "cross_entropy"), ("clpl", "squared_hinge")):

@@ -104,7 +104,7 @@ KindOption = Annotated[
         "(strings), or one label a cell; auto looks.",
     ),
 ]
-MethodOption = Annotated[MethodName, typer.Option(help="What to train with.")]
+MethodOption = Annotated[MethodName, typer.Option(help="What to train with.", case_sensitive=False)]
 Psi = Annotated[
     str | None,
     typer.Option(help="Binary loss of lw, average and clpl, e.g. sigmoid; their own unless told."),

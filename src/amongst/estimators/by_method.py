@@ -8,6 +8,7 @@ from typing import Any
 
 from amongst.candidates import CandidateSets
 from amongst.checks import check_number
+from amongst.errors import InputError
 from amongst.estimators.neural import NeuralClassifier
 from amongst.losses import get_psi
 from amongst.methods import CC, CLPL, LW, PRODEN, RC, Average, Method, get_protocol
@@ -142,9 +143,11 @@ class LWClassifier(NeuralClassifier):
         return LW(self.psi, self.beta_, self.alpha, *start, self._fading())
 
     def _leverage(self, sets: CandidateSets) -> float:
-        if self.beta == "auto":
-            return auto_beta(sets, self.psi)
-        return check_number("beta", self.beta, low=0)
+        if not isinstance(self.beta, str):
+            return check_number("beta", self.beta, low=0)
+        if self.beta != "auto":
+            raise InputError(f"beta={self.beta!r} must be 'auto' or a number of at least 0.")
+        return auto_beta(sets, self.psi)
 
     def _fading(self) -> float:
         if self.fade is not None:
