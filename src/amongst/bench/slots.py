@@ -105,7 +105,9 @@ def _beyond() -> list[Slot]:
         for method in LW
         for condition in RATES
     ]
-    human = [Slot("cifar10n", REAL, method, "convnet") for method in NEURAL]
+    human = [
+        Slot("cifar10n", REAL, method, model) for model in ("convnet", "mlp") for method in NEURAL
+    ]
     faces = [
         Slot("fgnet", REAL, cell.method, cell.model, folds=FOLDS)
         for cell in published_cells("table2")
