@@ -155,3 +155,9 @@ def test_batch_norms_of_two_kinds_are_not_taken_for_one() -> None:
     with torch.no_grad():
         alone = torch.stack([model.eval()(x) for model in models])
     torch.testing.assert_close(stack_models(models).evaluate(x), alone)
+
+
+def test_a_function_that_gives_no_network_is_named() -> None:
+    """A forgotten return was an AttributeError of None, from within."""
+    with pytest.raises(InputError, match="model is a function that gives NoneType"):
+        build_model(lambda in_shape, n_classes: None, (4,), 3, seed=0)  # type: ignore[arg-type, return-value]

@@ -91,7 +91,13 @@ def build_model(
         return copy.deepcopy(spec)
     if callable(spec):
         with seeded(seed):
-            return spec(shape, n_classes)
+            made = spec(shape, n_classes)
+        if not isinstance(made, nn.Module):
+            raise InputError(
+                f"model is a function that gives {type(made).__name__}; (in_shape, n_classes) must "
+                "give an nn.Module."
+            )
+        return made
     name = check_choice("model", spec, MODELS)
     if name == "convnet" and not are_images(shape):
         raise InputError(
