@@ -25,6 +25,7 @@ FLOORS = (
         "wording",
         "atomic",
         "archive",
+        "bars",
     ),
     ("candidates", "models", "stats"),
     ("losses", "datasets", "metrics"),

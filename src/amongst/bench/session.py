@@ -13,8 +13,8 @@ from types import FrameType
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from amongst.bars import Bar, counting
 from amongst.bench.estimate import Estimate, estimate, readable
 from amongst.bench.execute import Options, make_executor
 from amongst.bench.execute_local import default_workers
@@ -136,13 +136,7 @@ class _Bar:
     def __init__(self, plan: Plan, store: Store, console: Console) -> None:
         self.console, self.store, self.waiting = console, store, ""
         self.plan = known_plan(plan, store)
-        self.progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-            console=console,
-        )
+        self.progress = Bar(*counting(), console=console)
 
     def __enter__(self) -> _Bar:
         self.progress.start()

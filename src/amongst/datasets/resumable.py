@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+from rich.progress import BarColumn, DownloadColumn, TextColumn, TransferSpeedColumn
 
+from amongst.bars import Bar
 from amongst.datasets.places import check_sha256, sha256_of
 from amongst.optional import optional_import
 
@@ -86,10 +86,7 @@ class Resumable:
 
     @contextmanager
     def _bar(self, total: int | None, done: int) -> Iterator[Callable[[int], None]]:
-        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
-        console = Console(stderr=True, quiet=not self.progress)
-        with Progress(
-            *columns, TransferSpeedColumn(), console=console, disable=not self.progress
-        ) as bar:
+        title, speed = TextColumn("{task.description}"), TransferSpeedColumn()
+        with Bar(title, BarColumn(), DownloadColumn(), speed, show=self.progress) as bar:
             task = bar.add_task(self.part.stem, total=total, completed=done)
             yield lambda size: bar.advance(task, size)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import TextColumn
 
+from amongst.bars import Bar, counting
 from amongst.engine.single import Training
 
 __all__ = ["training_bar"]
@@ -23,15 +23,7 @@ def training_bar(
     ...     callable(on_epoch)
     True
     """
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[measured]}"),
-        TimeRemainingColumn(),
-    )
-    console = Console(stderr=True, quiet=not show)
-    with Progress(*columns, console=console, disable=not show) as progress:
+    with Bar(*counting(TextColumn("{task.fields[measured]}")), show=show) as progress:
         task = progress.add_task(title, total=epochs, measured="")
 
         def on_epoch(state: Training) -> None:

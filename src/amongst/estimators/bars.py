@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from amongst.bars import Bar, counting
 
 __all__ = ["bar"]
 
@@ -18,13 +17,6 @@ def bar(title: str, total: int, show: bool) -> Iterator[Callable[[], None]]:
     >>> with bar("pairs", 3, show=False) as advance:
     ...     advance()
     """
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    console = Console(stderr=True, quiet=not show)
-    with Progress(*columns, console=console, disable=not show) as progress:
+    with Bar(*counting(), show=show) as progress:
         task = progress.add_task(title, total=total)
         yield lambda: progress.advance(task)

@@ -8,11 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import torch
-from rich.console import Console
 from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as RichProgress
 from torch import Tensor
 
+from amongst.bars import Bar
 from amongst.checks import check_choice
 from amongst.engine.population.member import Member
 from amongst.engine.population.plan import MemoryPlan
@@ -117,8 +116,7 @@ def population_bar(
         TextColumn("{task.fields[text]}"),
         TimeRemainingColumn(),
     )
-    console = Console(stderr=True, quiet=not show)
-    with RichProgress(*parts, console=console, disable=not show) as bar:
+    with Bar(*parts, show=show) as bar:
         task = bar.add_task(title, total=None, text="")
 
         def on_epoch(progress: Progress) -> None:

@@ -1,0 +1,79 @@
+"""Progress bars on standard error; in a file or a pipe, a line from time to time."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+__all__ = ["Bar", "counting"]
+
+EVERY = 30.0
+"""Seconds between two lines."""
+
+
+def counting(*more: ProgressColumn) -> tuple[ProgressColumn, ...]:
+    """What most bars show: a title, the bar, how many are done, something more, and what is left.
+
+    >>> [type(column).__name__ for column in counting()]
+    ['TextColumn', 'BarColumn', 'MofNCompleteColumn', 'TimeRemainingColumn']
+    """
+    title = TextColumn("{task.description}")
+    return (title, BarColumn(), MofNCompleteColumn(), *more, TimeRemainingColumn())
+
+
+class Bar(Progress):
+    """Rich's bar, which also says how it goes where nothing can be drawn: in a job's log.
+
+    Parameters
+    ----------
+    columns : what to show; in a line, all but the bar itself.
+    show : False for nothing at all.
+    console : None for standard error.
+
+    Examples
+    --------
+    >>> with Bar(*counting(), show=False) as bar:
+    ...     bar.advance(bar.add_task("rows", total=3))
+    """
+
+    def __init__(
+        self, *columns: ProgressColumn, show: bool = True, console: Console | None = None
+    ) -> None:
+        where = console or Console(stderr=True, quiet=not show)
+        super().__init__(*columns, console=where, disable=not show)
+        self._said = time.monotonic()
+
+    def update(self, task_id: TaskID, **changes: Any) -> None:
+        """As of Rich; then a line, if one is due."""
+        super().update(task_id, **changes)
+        self._say(task_id)
+
+    def advance(self, task_id: TaskID, advance: float = 1) -> None:
+        """As of Rich; then a line, if one is due."""
+        super().advance(task_id, advance)
+        self._say(task_id)
+
+    def _say(self, task_id: TaskID) -> None:
+        drawn = self.console.is_interactive or self.console.is_jupyter
+        if drawn or self.disable or time.monotonic() - self._said < EVERY:
+            return
+        self._said = time.monotonic()
+        line = self._line(next(task for task in self.tasks if task.id == task_id))
+        self.console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    def _line(self, task: Task) -> str:
+        shown = [column for column in self.columns if not isinstance(column, BarColumn | str)]
+        said = [(str(column(task)), isinstance(column, TimeRemainingColumn)) for column in shown]
+        return ", ".join(words + " left" * left for words, left in said if words.strip("-: "))
