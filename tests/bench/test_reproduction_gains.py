@@ -13,7 +13,7 @@ from amongst.bench.evidence import Evidence
 from amongst.bench.plans import Plan, Request, make_plan
 from amongst.bench.reproduction import reproduction_html
 from amongst.bench.reproduction.below import why
-from amongst.bench.reproduction.findings import findings
+from amongst.bench.reproduction.findings import in_detail, in_short
 from amongst.bench.reproduction.found import Reproduction
 from amongst.bench.reproduction.gains import gains
 from amongst.bench.reproduction.ranks import ranks
@@ -66,7 +66,7 @@ def test_gains_are_means_over_cells_that_have_both(both: Reproduction) -> None:
     assert "over 2 cells: CC +3.90 and LW-Cross entropy +0.20." in told
     assert "1 of these cells reach the paper so, with own grids 0." in told
     assert "for LW, whose own grid it is, nothing else differs" in told
-    assert told in findings(both)
+    assert told in in_detail(both)
 
 
 def test_rows_are_told_only_where_they_differ_and_one_way_alone_tells_nothing() -> None:
@@ -86,15 +86,19 @@ def test_a_cell_that_another_run_reaches_is_below_and_says_so(both: Reproduction
     assert cc.other.kind == "equal"
     assert why(cc).endswith("; within with one grid for all methods (1 seed; again on all rows)")
     assert "within with" not in why(lw)
-    assert "1 of those below reach the paper in another run of ours" in findings(both)[0]
+    assert "1 of those below reach the paper in another run of ours" in in_short(both)[0]
     assert replace(cc, other=None).verdict == BELOW
 
 
 def test_the_html_page_begins_with_the_findings_of_the_text(both: Reproduction) -> None:
     page = html.unescape(reproduction_html(both))
-    told = [text.replace("`", "") for text in findings(both)]
-    assert all(f"<li>{text}</li>" in page for text in told if "](" not in text)
-    assert page.index(told[0]) < page.index("<strong>Table 1: accuracy on benchmark datasets")
+    short, detail = (
+        [text.replace("`", "") for text in texts] for texts in (in_short(both), in_detail(both))
+    )
+    assert all(f">{text}</" in page for text in [*short, *detail] if "](" not in text)
+    parts = [short[-1], "<summary>In more detail</summary>", detail[0],
+             "<summary>Run by run</summary>", "<strong>Table 1: accuracy on benchmark datasets"]  # fmt: skip
+    assert [page.index(part) for part in parts] == sorted(page.index(part) for part in parts)
     assert "<dd>2 <small>of 175</small></dd>" in page  # two runs, two cells of the paper
     assert "<dd>0 <small>of 2</small></dd><dt>are reproduced</dt>" in page
 

@@ -12,7 +12,7 @@ import pytest
 from amongst.bench import Record, Trial
 from amongst.bench.evidence import Evidence
 from amongst.bench.plans import Request, make_plan
-from amongst.bench.reproduction.findings import _everywhere, _remains, _wins, findings
+from amongst.bench.reproduction.findings import _everywhere, _remains, _wins, in_detail
 from amongst.bench.reproduction.found import Reproduction
 from amongst.bench.reproduction.margins import Contest, Margin, contests
 from amongst.bench.reproduction.sheet import Reasons, make_sheet
@@ -70,14 +70,14 @@ def grid_of(methods: tuple[str, ...]) -> Reproduction:
 
 
 def test_schedules_are_told_where_grids_differ_in_them() -> None:
-    told = [text for text in findings(grid_of(METHODS)) if "not alike" in text]
+    told = [text for text in in_detail(grid_of(METHODS)) if "not alike" in text]
     assert len(told) == 1
     assert (
         "the learning rate of LW falls during training, that of CC, PRODEN and RC stays" in told[0]
     )
     assert "`--search equal`) was run for 0 of these 1 comparisons" in told[0]
     alike = grid_of(METHODS[3:])
-    assert not [text for text in findings(alike) if "not alike" in text]
+    assert not [text for text in in_detail(alike) if "not alike" in text]
 
 
 def test_lw_wins_truly_where_every_way_of_tuning_says_so() -> None:

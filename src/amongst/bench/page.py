@@ -115,11 +115,21 @@ def _summary(summary: Overview) -> Markup:
         for value, unit, what in summary.figures
     ]
     alerts = [element("p", alert, class_="alert") for alert in summary.alerts]
-    findings = [element("li", *_strong(finding)) for finding in summary.findings]
-    listed = element("ul", _join(findings), class_="findings") if findings else None
+    folded = [
+        element("details", element("summary", title), _listed(findings))
+        for title, findings in summary.folded
+        if findings
+    ]
+    told = _listed(summary.findings)
+    return _join([element("dl", *figures, class_="figures"), *alerts, told, *folded])
+
+
+def _listed(findings: Sequence[tuple[str, str]]) -> Markup:
+    """A list, or a paragraph for one."""
     if len(findings) == 1:
-        listed = element("p", *_strong(summary.findings[0]))
-    return _join([element("dl", *figures, class_="figures"), *alerts, listed or Markup("")])
+        return element("p", *_strong(findings[0]))
+    items = [element("li", *_strong(finding)) for finding in findings]
+    return element("ul", _join(items), class_="findings") if items else Markup("")
 
 
 def _strong(finding: tuple[str, str]) -> tuple[Markup, str]:

@@ -25,11 +25,13 @@ class Overview:
     figures : (value, of how many, what it is); the second may be empty.
     findings : (title of a table, sentences about it); the title is empty if there is one table.
     alerts : sentences that put the numbers in doubt.
+    folded : (title, findings) of what is read by those who open it.
     """
 
     figures: tuple[tuple[str, str, str], ...]
     findings: tuple[tuple[str, str], ...]
     alerts: tuple[str, ...]
+    folded: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
 
 
 def overview(records: Sequence[Record], tables: Sequence[Table]) -> Overview:

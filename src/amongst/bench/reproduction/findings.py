@@ -32,7 +32,6 @@ __all__ = [
     "WAYS",
     "automatic",
     "counts_table",
-    "findings",
     "in_detail",
     "in_short",
     "margins_table",
@@ -52,13 +51,9 @@ UNEQUAL = {"published": "not tuned alike: published settings, else defaults"}
 SEARCHED = {"grid": "whole grids", "short grid": "grids cut by a short round"}
 
 
-def findings(found: Reproduction) -> list[str]:
-    """All sentences, the answers first; those that the evidence cannot carry yet are left out."""
-    return [*in_short(found), *in_detail(found)]
-
-
 def in_short(found: Reproduction) -> list[str]:
-    """What is reproduced, what is left of LW's margin, where LW is ahead, and what the figures show."""
+    """What is reproduced, what is left of LW's margin, where LW is ahead, and what the figures show;
+    what the evidence cannot carry yet is left out."""
     shown = [cell for sheet in found.tables for cell in sheet.cells.values()]
     said = [_counts(shown), *_remains(found.contests)]
     said += [_wins(found.contests, "equal"), _everywhere(found.contests)]

@@ -17,7 +17,7 @@ from amongst.bench.page import assemble
 from amongst.bench.paper import dataset_title
 from amongst.bench.payload import payload
 from amongst.bench.render import number
-from amongst.bench.reproduction.findings import findings
+from amongst.bench.reproduction.findings import in_detail, in_short
 from amongst.bench.reproduction.found import FIGURES, Reproduction, run_title
 from amongst.bench.reproduction.gaps import find_gaps
 from amongst.bench.reproduction.page import picture, reproduction_markdown
@@ -104,11 +104,14 @@ def reproduction_html(found: Reproduction) -> str:
 
 
 def _overview(found: Reproduction, tables: Sequence[Table]) -> Overview:
-    """Every cell of the paper once, and the findings of the page before those of each run."""
+    """Every cell of the paper once; the answers first, the rest and what each run says folded."""
     told = overview(found.evidence.records, tables)
-    first = [("", plain(text)) for text in findings(found)]
+    short, detail = (
+        tuple(("", plain(text)) for text in texts) for texts in (in_short(found), in_detail(found))
+    )
     figures = (told.figures[0], *_verdicts(found), told.figures[-1])
-    return replace(told, figures=figures, findings=(*first, *told.findings))
+    folded = (("In more detail", detail), ("Run by run", told.findings))
+    return replace(told, figures=figures, findings=short, folded=folded)
 
 
 def _verdicts(found: Reproduction) -> Iterator[tuple[str, str, str]]:
