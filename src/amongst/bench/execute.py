@@ -55,7 +55,7 @@ class Options:
     workers : processes; None for one for each core (on a GPU: one).
     files : data of one's own.
     ray_address : of a cluster; None starts Ray on this machine.
-    scratch : folder for checkpoints of populations under way; None for none.
+    scratch : folder for what trials and populations under way keep; None for nothing.
     """
 
     engine: str = "auto"
@@ -92,4 +92,4 @@ def make_executor(options: Options) -> Executor:
         return PopulationExecutor(device, options.workers, options.files, options.scratch)
     from amongst.bench.execute_local import LocalExecutor
 
-    return LocalExecutor(device, options.workers, options.files)
+    return LocalExecutor(device, options.workers, options.files, options.scratch)

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
+from pathlib import Path
 from typing import TypeVar
 
 from joblib import Parallel, cpu_count, delayed
@@ -17,6 +18,7 @@ from amongst.bench.execute import Notice
 from amongst.bench.record import Record, Trial
 from amongst.bench.sources import Files
 from amongst.bench.trial import run_trial
+from amongst.bench.underway import remove_if_empty, told
 from amongst.errors import AmongstError
 from amongst.threads import one_thread
 
@@ -39,6 +41,7 @@ class LocalExecutor:
     device : of the trials.
     workers : None for one for each core, or one on a GPU.
     files : data of one's own.
+    scratch : folder for what trials under way keep; None for nothing.
 
     Examples
     --------
@@ -52,15 +55,23 @@ class LocalExecutor:
     notice: Notice = None
 
     def __init__(
-        self, device: str = "cpu", workers: int | None = None, files: Files | None = None
+        self,
+        device: str = "cpu",
+        workers: int | None = None,
+        files: Files | None = None,
+        scratch: Path | None = None,
     ) -> None:
-        self.device, self.files = device, files
+        self.device, self.files, self.scratch = device, files, scratch
         self.workers = workers or default_workers(device)
         self.chunk = max(8, 4 * self.workers)
 
     def map(self, trials: Sequence[Trial]) -> Iterator[Record]:
         """Records as they are done."""
-        work = partial(run_trial, device=self.device, files=self.files)
+        with told(self.scratch, trials, self.notice):
+            yield from self._records(trials)
+
+    def _records(self, trials: Sequence[Trial]) -> Iterator[Record]:
+        work = partial(run_trial, device=self.device, files=self.files, scratch=self.scratch)
         if self.workers == 1 or len(trials) == 1:
             for trial in trials:
                 with one_thread():
@@ -70,7 +81,8 @@ class LocalExecutor:
         yield from spread(work, trials, self.workers)
 
     def close(self) -> None:
-        """The processes end by themselves when they have been idle."""
+        """The processes end by themselves when they have been idle; an empty folder goes."""
+        remove_if_empty(self.scratch)
 
 
 def default_workers(device: str) -> int:

@@ -27,6 +27,7 @@ from amongst.bench.trial import (
     stamp,
     watch_test,
 )
+from amongst.bench.underway import remove_if_empty
 from amongst.defaults import made_on_cpu
 from amongst.engine import as_device
 from amongst.engine.population import (
@@ -94,8 +95,7 @@ class PopulationExecutor:
 
     def close(self) -> None:
         """Remove the folder for checkpoints, if nothing is left in it."""
-        if self.scratch is not None and self.scratch.is_dir() and not any(self.scratch.iterdir()):
-            self.scratch.rmdir()
+        remove_if_empty(self.scratch)
 
 
 def run_together(

@@ -124,9 +124,9 @@ def checked_plan(request: Request, options: Options, store: Path | None) -> Plan
 
 
 def _fitting(options: Options, request: Request, store: Path) -> Options:
-    """Small networks are fastest as populations everywhere; large populations keep checkpoints."""
+    """Small networks are fastest as populations everywhere; what takes long keeps checkpoints."""
     if request.scale == "paper":
-        return replace(options, scratch=store.with_name(store.name + ".populations"))
+        return replace(options, scratch=store.with_name(store.name + ".underway"))
     return replace(options, engine="population") if options.engine == "auto" else options
 
 

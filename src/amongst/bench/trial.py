@@ -20,8 +20,9 @@ from amongst.bench.points import CLASSICAL, method_class
 from amongst.bench.record import Record, Trial, now
 from amongst.bench.risk import label_rates
 from amongst.bench.sources import Files, TrialData, training_seed, trial_data
+from amongst.bench.underway import UnderWay
 from amongst.candidates import CandidateSets
-from amongst.engine import Features, Settings, Watch, as_device, split_seed, train, training_data
+from amongst.engine import Features, Settings, Watch, as_device, split_seed, training_data
 from amongst.errors import DivergenceError, InputError
 from amongst.methods import LW, Method
 from amongst.metrics import accuracy, approximated_accuracy, covering_rate
@@ -55,9 +56,18 @@ ESTIMATORS = {
 """Methods without a network, and the classes of `amongst.estimators` behind them."""
 
 
-def run_trial(trial: Trial, *, device: str = "cpu", files: Files | None = None) -> Record:
+def run_trial(
+    trial: Trial, *, device: str = "cpu", files: Files | None = None, scratch: Path | None = None
+) -> Record:
     """Train and measure; a run that diverges, or data that a method refuses, becomes a record that
     says so.
+
+    Parameters
+    ----------
+    trial : what to run.
+    device : where.
+    files : data of one's own.
+    scratch : folder where a network keeps checkpoints, to go on from if it was killed; None for none.
 
     Examples
     --------
@@ -70,12 +80,16 @@ def run_trial(trial: Trial, *, device: str = "cpu", files: Files | None = None) 
     """
     began = time.perf_counter()
     data = trial_data(trial, files)
-    run = _run_classical if trial.method in CLASSICAL else _run_neural
+    place = UnderWay(scratch, trial.key)
     try:
-        record = run(trial, data, device)
+        if trial.method in CLASSICAL:
+            record = _run_classical(trial, data)
+        else:
+            record = _run_neural(trial, data, device, place)
     except DivergenceError as error:
         record = Record(trial, error=str(error))
-    return stamp(record, device, "local", time.perf_counter() - began)
+    place.forget()
+    return stamp(record, device, "local", max(record.seconds, time.perf_counter() - began))
 
 
 def stamp(record: Record, device: str, engine: str, seconds: float) -> Record:
@@ -189,7 +203,7 @@ def versions() -> dict[str, str]:
     return found | {"torch": str(torch.__version__), "numpy": np.__version__}
 
 
-def _run_neural(trial: Trial, data: TrialData, device: str) -> Record:
+def _run_neural(trial: Trial, data: TrialData, device: str, place: UnderWay) -> Record:
     where, settings = as_device(device), make_settings(trial)
     kept = training_data(data.part(data.kept), data.sets[data.kept], where)
     method = make_method(trial, data.sets[data.kept])
@@ -200,8 +214,10 @@ def _run_neural(trial: Trial, data: TrialData, device: str) -> Record:
         split_seed(settings.seed)[0],
         **model_options(trial),
     )
-    run = train(model, kept, method, settings, watch=_watches(data, where))
-    return record_of(trial, method, run.records)
+    mark = f"{trial.key} {amongst.__version__} {_revision()}"
+    run = place.train(model, kept, method, settings, _watches(data, where), mark)
+    seconds = sum(record["seconds"] for record in run.records)  # those before a resume, too
+    return replace(record_of(trial, method, run.records), seconds=seconds)
 
 
 def _watches(data: TrialData, device: torch.device) -> list[Watch]:
@@ -230,7 +246,7 @@ def _candidate_watches(part: str, features: Features, sets: CandidateSets) -> li
     ]
 
 
-def _run_classical(trial: Trial, data: TrialData, device: str) -> Record:
+def _run_classical(trial: Trial, data: TrialData) -> Record:
     options = {n: v for n, v in trial.settings.items() if n not in ("validation", "folds")}
     estimator = _estimator(trial, options)
     try:

@@ -1,0 +1,143 @@
+"""A trial under way: the checkpoint that it goes on from, and how far it is, beside the store."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+
+from torch import nn
+
+from amongst.bench.execute import Notice
+from amongst.bench.record import Trial
+from amongst.engine import Settings, Training, TrainingData, Watch, start, train
+from amongst.engine.checkpoint import Pause, load_checkpoint, save_checkpoint
+from amongst.errors import AmongstError
+from amongst.methods import Method
+from amongst.wording import counted
+
+__all__ = ["UnderWay", "remove_if_empty", "told"]
+
+SAVE_SECONDS = 15.0
+TELL_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class UnderWay:
+    """Where a trial keeps what it has; a worker writes there, the runner looks on.
+
+    Attributes
+    ----------
+    folder : None to keep nothing.
+    key : of the trial.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> here = UnderWay(Path(tempfile.mkdtemp()), "0123456789abcdef0123")
+    >>> here.checkpoint.name, here.share()
+    ('0123456789abcdef.amongst', None)
+    >>> here.tell(0.5)
+    >>> here.share()
+    0.5
+    """
+
+    folder: Path | None
+    key: str
+
+    @property
+    def checkpoint(self) -> Path:
+        """The run at the end of some epoch."""
+        return self._file("amongst")
+
+    def train(
+        self,
+        model: nn.Module,
+        data: TrainingData,
+        method: Method,
+        settings: Settings,
+        watch: Sequence[Watch],
+        mark: str,
+    ) -> Training:
+        """`train`, from where a killed process of the same mark left it."""
+        if self.folder is None:
+            return train(model, data, method, settings, watch=watch)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        state = start(model, data, method, settings)
+        with suppress(AmongstError):  # none, a broken one, or one of other software: begin anew
+            load_checkpoint(self.checkpoint, state, mark, settings.epochs)
+        pause, told = Pause(), 0.0
+
+        def on_epoch(state: Training) -> None:
+            nonlocal told
+            now = time.monotonic()
+            if now - told >= TELL_SECONDS:
+                told = now
+                self.tell(state.epoch / settings.epochs)
+            if now - pause.end >= SAVE_SECONDS and pause.over():
+                with pause:
+                    save_checkpoint(self.checkpoint, state, mark)
+
+        return train(model, data, method, settings, watch=watch, training=state, on_epoch=on_epoch)
+
+    def tell(self, share: float) -> None:
+        """Say how much of it is done."""
+        with suppress(OSError):
+            self._file("share").write_text(str(share), "ascii")
+
+    def share(self) -> float | None:
+        """What was told last; None if nothing was, or it is being written."""
+        try:
+            return float(self._file("share").read_text("ascii"))
+        except (OSError, ValueError):
+            return None
+
+    def untell(self) -> None:
+        """Nothing is told any more."""
+        self._file("share").unlink(missing_ok=True)
+
+    def forget(self) -> None:
+        """Remove its files: the trial is done."""
+        if self.folder is not None:
+            self.checkpoint.unlink(missing_ok=True)
+            self.untell()
+
+    def _file(self, kind: str) -> Path:
+        assert self.folder is not None
+        return self.folder / f"{self.key[:16]}.{kind}"
+
+
+@contextmanager
+def told(folder: Path | None, trials: Sequence[Trial], notice: Notice) -> Iterator[None]:
+    """While these trials run, in whatever process: say every second how far they are."""
+    if folder is None or notice is None:
+        yield
+        return
+    places = [UnderWay(folder, trial.key) for trial in trials]
+    for place in places:
+        place.untell()  # what a killed process said
+    stop = threading.Event()
+
+    def look() -> None:
+        while not stop.wait(TELL_SECONDS):
+            shares = [share for place in places if (share := place.share()) is not None]
+            if shares:
+                notice(f"{counted(len(shares), 'trial')} under way, {fmean(shares):.0%}")
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def remove_if_empty(folder: Path | None) -> None:
+    """Remove a folder in which nothing is left."""
+    if folder is not None and folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()

@@ -1,0 +1,136 @@
+"""A long trial that is killed in its midst goes on from there, and says how far it is."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from amongst.bench import trial as trials
+from amongst.bench import underway
+from amongst.bench.execute_local import LocalExecutor
+from amongst.bench.record import Trial
+from amongst.bench.trial import run_trial
+from amongst.bench.underway import UnderWay, told
+from amongst.engine.checkpoint import Pause
+
+SETTINGS = {"epochs": 200, "batch_size": 256, "widths": "64", "validation": 0.1, "lr": 0.05}
+TRIAL = Trial("digits", "q=0.3", "lw-sigmoid", "mlp", seed=1, settings=SETTINGS)
+
+RUN = """
+import json, sys
+from pathlib import Path
+from amongst.bench import underway
+from amongst.bench.execute_local import LocalExecutor
+from amongst.bench.record import Trial
+underway.SAVE_SECONDS = 0.0
+list(LocalExecutor("cpu", 1, None, Path(sys.argv[2])).map([Trial(**json.loads(sys.argv[1]))]))
+"""
+
+
+def kill_midway(folder: Path) -> Path:
+    """A real process, killed −9 when it has kept something; the checkpoint."""
+    given = {
+        name: asdict(TRIAL)[name] for name in ("dataset", "condition", "method", "model", "seed")
+    }
+    command = [sys.executable, "-c", RUN, json.dumps(given | {"settings": SETTINGS}), str(folder)]
+    kept = UnderWay(folder, TRIAL.key).checkpoint
+    with subprocess.Popen(command) as process:
+        while not kept.exists():
+            assert process.poll() is None, "it ended before anything was kept"
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+    return kept
+
+
+@pytest.fixture
+def epochs_run(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Epochs that were trained in this process."""
+    from amongst.engine import single
+
+    seen: list[int] = []
+    plain = single.run_epoch
+
+    def run_epoch(state: single.Training, *rest: object) -> dict[str, float]:
+        seen.append(state.epoch)
+        return plain(state, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(single, "run_epoch", run_epoch)
+    return seen
+
+
+def test_a_killed_trial_goes_on_to_the_same_digits(tmp_path: Path, epochs_run: list[int]) -> None:
+    whole = run_trial(TRIAL)
+    assert epochs_run == list(range(200))
+    epochs_run.clear()
+    kept = kill_midway(tmp_path)
+    (record,) = LocalExecutor("cpu", 1, None, tmp_path).map([TRIAL])
+    assert 0 < epochs_run[0] < 200
+    assert (record.metrics, record.curves) == (whole.metrics, whole.curves)
+    assert not kept.exists()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_kept_by_other_software_or_broken_is_begun_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, epochs_run: list[int]
+) -> None:
+    kept = kill_midway(tmp_path)
+    monkeypatch.setattr(trials, "_revision", lambda: "another")
+    run_trial(TRIAL, scratch=tmp_path)
+    assert epochs_run[0] == 0
+    epochs_run.clear()
+    kept.write_bytes(b"broken")
+    run_trial(TRIAL, scratch=tmp_path)
+    assert epochs_run[0] == 0
+
+
+def test_seconds_before_the_kill_are_booked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(underway, "SAVE_SECONDS", 0.0)
+    monkeypatch.setattr(underway, "Pause", lambda: Pause(share=1.0))  # after every epoch
+    monkeypatch.setattr(UnderWay, "forget", lambda place: None)
+    first = run_trial(TRIAL, scratch=tmp_path)
+    again = run_trial(TRIAL, scratch=tmp_path)  # all epochs are in the checkpoint
+    assert again.seconds >= sum_of_epochs(tmp_path)
+    assert again.metrics == first.metrics
+
+
+def sum_of_epochs(folder: Path) -> float:
+    from amongst.archive import read_archive
+
+    _, facts = read_archive(UnderWay(folder, TRIAL.key).checkpoint)
+    assert facts["epoch"] == 200
+    return float(sum(record["seconds"] for record in facts["records"]))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_runner_is_told_how_far_its_workers_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int
+) -> None:
+    monkeypatch.setattr(underway, "TELL_SECONDS", 0.01)
+    executor, words = LocalExecutor("cpu", workers, None, tmp_path), list[str]()
+    executor.notice = words.append
+    asked = [Trial("digits", "q=0.3", "cc", "mlp", seed, settings=SETTINGS) for seed in range(2)]
+    assert len(list(executor.map(asked))) == 2
+    told_of = [re.fullmatch(r"[12] trials? under way, (\d+)%", line) for line in words]
+    assert told_of
+    assert all(told_of)
+    if workers == 1:  # in this process, which tells every moment
+        assert max(int(found[1]) for found in told_of if found) > 50
+    executor.close()
+    assert not tmp_path.exists()
+
+
+def test_what_a_killed_process_said_is_not_told(tmp_path: Path) -> None:
+    UnderWay(tmp_path, TRIAL.key).tell(0.9)
+    words: list[str] = []
+    with told(tmp_path, [TRIAL], words.append):
+        assert UnderWay(tmp_path, TRIAL.key).share() is None
