@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import tracemalloc
 import warnings
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -263,3 +264,15 @@ def test_frozen_and_sliceable() -> None:
     assert isinstance(sets[[0, 2]], CandidateSets)
     assert sets[np.array([True, False, False, True])].to_lists() == [["ant", "bee"], ["bee"]]
     assert list(sets)[1] == frozenset({"cow"})
+
+
+@pytest.mark.parametrize("dtype", [bool, np.uint8, np.int64, np.float32])
+def test_a_mask_is_read_within_a_few_bytes_a_cell(dtype: Any) -> None:
+    """Twelve bytes for each cell stood beside it."""
+    mask = np.eye(1000, dtype=dtype)
+    tracemalloc.start()
+    sets = as_candidates(mask)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert sets.shape == (1000, 1000)
+    assert peak < 4 * mask.size

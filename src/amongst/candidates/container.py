@@ -87,17 +87,19 @@ class CandidateSets:
     @cached_property
     def mask(self) -> Mask:
         """The dense bool mask, shape (n, K); refused where it would not fit."""
-        if not self.is_sparse:
-            dense: Mask = self.members
-            return dense
+        dense: Mask = self._dense() if self.is_sparse else self.members
+        dense.setflags(write=False)
+        return dense
+
+    def _dense(self) -> Mask:
+        """A sparse mask as a new dense one."""
         size = len(self) * self.n_classes
         if size > DENSE_LIMIT_BYTES:
             raise InputError(
                 f"these candidate sets are sparse, {len(self)} rows × {self.n_classes} classes; "
                 f"as a dense mask they take {size / 2**30:.1f} GiB. Take rows first (sets[rows])."
             )
-        dense = self.members.toarray().astype(bool)
-        dense.setflags(write=False)
+        dense: Mask = self.members.toarray().astype(bool, copy=False)
         return dense
 
     @cached_property
@@ -173,7 +175,7 @@ class CandidateSets:
 
     def to_mask(self) -> Mask:
         """A writable dense copy of the mask, shape (n, K)."""
-        return self.mask.copy()
+        return self._dense() if self.is_sparse else self.mask.copy()
 
     def to_sparse(self) -> sp.csr_array:
         """The mask as a CSR matrix of bools, shape (n, K)."""

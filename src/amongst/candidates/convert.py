@@ -236,7 +236,15 @@ def is_binary(y: npt.NDArray[Any] | pd.DataFrame) -> bool:
     values = np.asarray(y)
     if values.dtype == object:
         return zeros_and_ones(values) is not None
-    return values.dtype.kind in "biuf" and bool(np.isin(values, (0, 1)).all())
+    return values.dtype.kind in "biuf" and bool(_are_bits(values).all())
+
+
+def _are_bits(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Where a table holds 0 or 1; `np.isin` would copy numbers to eight bytes each."""
+    numbers = values.dtype.kind in "biuf"
+    bits: npt.NDArray[np.bool_]
+    bits = (values == 0) | (values == 1) if numbers else np.isin(values, (0, 1))
+    return bits
 
 
 def _from_frame(y: pd.DataFrame, known: npt.NDArray[Any] | None) -> CandidateSets:
@@ -256,7 +264,7 @@ def _from_mask(mask: Any, known: npt.NDArray[Any] | None) -> CandidateSets:
     if values.dtype == object:
         found = zeros_and_ones(values)
         values = values if found is None else found
-    odd = ~np.isin(values, (0, 1))
+    odd = ~_are_bits(values)
     if odd.any():
         raise InputError(
             f"y is a mask, but holds {values[odd].flat[0]!r}; a mask holds 0 and 1 only. For "
