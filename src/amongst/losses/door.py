@@ -45,8 +45,7 @@ def as_scores(given: Any, k: int, device: torch.device) -> Tensor:
     if scores.ndim != 2 or scores.shape[1] != k:
         raise InputError(
             f"scores has shape {tuple(scores.shape)}; it must be (batch, {k}): one column for "
-            "each class of the candidate sets. If they lack a class, name all of them: "
-            "as_candidates(candidates, classes=...)."
+            f"each class of the candidate sets. {_shape_remedy(scores, k)}"
         )
     if scores.device != device:
         raise InputError(
@@ -104,7 +103,7 @@ def check_scores(scores: Tensor) -> None:
     """An error where a score is NaN or infinite: no weights follow from it."""
     if not torch.isfinite(scores).all():
         raise DivergenceError(
-            f"scores contain NaN or infinity, so the weights are left as they were. {REMEDY}"
+            f"scores contain NaN or infinity, so the weights are left as they were. {_remedy(scores)}"
         )
 
 
@@ -113,7 +112,7 @@ def check_losses(losses: Tensor, scores: Tensor, weights: Tensor) -> None:
     if torch.isfinite(losses).all():
         return
     if not torch.isfinite(scores).all():
-        cause = f"scores contain NaN or infinity. {REMEDY}"
+        cause = f"scores contain NaN or infinity. {_remedy(scores)}"
     elif not torch.isfinite(weights).all():
         cause = (
             "the stored weights contain NaN or infinity, the scores do not. Build the loss anew."
@@ -153,9 +152,28 @@ def check_factor(name: str, value: Any) -> float:
     return check_number(name, value, low=0)
 
 
+def _remedy(scores: Tensor) -> str:
+    """Where nothing but −∞ is amiss, somebody has ruled classes out: 0·∞ is no number."""
+    if (torch.isfinite(scores) | torch.isneginf(scores)).all():
+        return "To rule a class out, give it a low finite score, such as -1e4, in place of -inf."
+    return REMEDY
+
+
+def _shape_remedy(scores: Tensor, k: int) -> str:
+    if scores.ndim > 2:
+        return (
+            "Where each pixel or token has a set of its own, it is a row: with the classes on the "
+            f"last axis, scores.reshape(-1, {k})."
+        )
+    return "If they lack a class, name all of them: as_candidates(candidates, classes=...)."
+
+
 def _as_tensor(name: str, value: Any) -> Tensor:
     if isinstance(value, Tensor):
         return value
+    if hasattr(value, "logits"):
+        kind = type(value).__name__
+        raise InputError(f"{name} must be a tensor or an array, not {kind}; take its logits.")
     try:
         return torch.from_numpy(np.array(value))
     except (TypeError, ValueError, RuntimeError) as error:

@@ -79,7 +79,7 @@ class PartialLabelLoss(nn.Module):
         self.check = check
         sets = as_candidates(candidates)
         self.candidates = sets
-        self.register_buffer("inside", torch.from_numpy(sets.to_mask()))
+        self.register_buffer("inside", torch.as_tensor(sets.to_mask()))  # on the default device
         weights = partial.initial_weights(self.inside) if self.weighted else torch.empty(0)
         self.register_buffer("weights", weights)
 
@@ -146,29 +146,30 @@ class PartialLabelLoss(nn.Module):
         return scores, rows.to(self.inside.device)
 
     def _looks(self) -> bool:
-        return self.check and door.can_look()
+        return self.check and door.can_look() and not self.inside.is_meta
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any) -> None:
         """As any module, but only a state of these candidate sets: its weights are theirs."""
-        saved = state_dict.get(f"{prefix}inside", self.inside)
-        same_shape = saved.shape == self.inside.shape
-        if same_shape and not torch.equal(saved.to(self.inside.device), self.inside):
+        inside = torch.from_numpy(self.candidates.to_mask())  # the buffer may be on the meta device
+        saved = state_dict.get(f"{prefix}inside")
+        if _has_values(saved) and not torch.equal(saved.cpu(), inside):
             raise InputError(
-                "state_dict belongs to other candidate sets than this loss; build the loss from "
-                "the sets with which the state was saved."
+                f"state_dict belongs to other candidate sets, of shape {tuple(saved.shape)}, than "
+                f"this loss, of {tuple(inside.shape)}; build the loss from the sets with which the "
+                "state was saved."
             )
-        weights = state_dict.get(f"{prefix}weights", self.weights)
-        if same_shape and weights.shape == self.weights.shape and not self._own(weights):
+        weights = state_dict.get(f"{prefix}weights")
+        if _has_values(weights) and not self._own(weights.cpu(), ~inside):
             raise InputError(
                 f"state_dict holds weights that {type(self).__name__} cannot have: LWLoss has some "
-                "outside the candidates of a row, PRODENLoss and RCLoss have none there. Load them "
-                "into the loss with which they were saved."
+                "outside the candidates of a row, PRODENLoss and RCLoss have none there, the others "
+                "have none at all. Load them into the loss with which they were saved."
             )
         super()._load_from_state_dict(state_dict, prefix, *args)
 
-    def _own(self, weights: Tensor) -> bool:
-        """Whether this loss can have such weights, shape (n, K); one of one's own may have any."""
-        return True
+    def _own(self, weights: Tensor, outside: Tensor) -> bool:
+        """Whether this loss can have such weights; one of one's own may have any of their shape."""
+        return weights.shape == self.weights.shape
 
 
 class LWLoss(PartialLabelLoss):
@@ -218,8 +219,8 @@ class LWLoss(PartialLabelLoss):
         chosen = beta(self.candidates, self.psi) if callable(beta) else beta
         self.beta = door.check_factor("beta", chosen)
         self.alpha = door.check_factor("alpha", alpha)
-        check_choice("initial", initial, partial.INITIAL)
-        self.weights = partial.initial_weights(self.inside, initial)
+        if check_choice("initial", initial, partial.INITIAL) != "paper":
+            self.weights = partial.initial_weights(self.inside, initial)
 
     def loss(self, scores: Tensor, inside: Tensor, weights: Tensor) -> Tensor:
         """Eq. (3), shape (B,)."""
@@ -229,8 +230,9 @@ class LWLoss(PartialLabelLoss):
         """Eqs. (11) and (12), shape (B, K)."""
         return partial.leveraged_weights(scores, inside)
 
-    def _own(self, weights: Tensor) -> bool:
-        outside = ~self.inside.to(weights.device)
+    def _own(self, weights: Tensor, outside: Tensor) -> bool:
+        if weights.shape != outside.shape:
+            return False
         return bool(((weights * outside).any(-1) == outside.any(-1)).all())
 
 
@@ -248,14 +250,14 @@ class PRODENLoss(PartialLabelLoss):
 
     def __init__(self, candidates: Any, *, reduction: str = "mean", check: bool = True) -> None:
         super().__init__(candidates, reduction=reduction, check=check)
-        self.weights = self.weights * self.inside
+        self.weights.masked_fill_(~self.inside, 0)
 
     def loss(self, scores: Tensor, inside: Tensor, weights: Tensor) -> Tensor:
         """−Σ_{z∈s} c_z log p_z, shape (B,)."""
         return partial.weighted_cross_entropy(scores, inside, weights)
 
-    def _own(self, weights: Tensor) -> bool:
-        return not bool((weights * ~self.inside.to(weights.device)).any())
+    def _own(self, weights: Tensor, outside: Tensor) -> bool:
+        return weights.shape == outside.shape and not bool((weights * outside).any())
 
 
 class RCLoss(PRODENLoss):
@@ -359,6 +361,11 @@ class CLPLLoss(_PsiLoss):
         """One of the two forms, shape (B,)."""
         form = partial.clpl if self.form == "max" else partial.clpl_mean
         return form(scores, inside, self.psi)
+
+
+def _has_values(saved: Any) -> bool:
+    """Whether this is a tensor that can be looked at; on the meta device none can."""
+    return isinstance(saved, Tensor) and not saved.is_meta
 
 
 def _reduce(losses: Tensor, reduction: str) -> Tensor:

@@ -92,7 +92,7 @@ def initial_weights(
     outside, k = _outside(inside), inside.shape[-1]
     if rule == "official":
         return torch.full(inside.shape, 1 / k, dtype=dtype, device=inside.device)
-    size = inside.sum(-1, keepdim=True).to(dtype)
+    size = inside.sum(-1, keepdim=True, dtype=dtype)
     return torch.where(outside, 1 / (k - size).clamp(min=1), 1 / size)
 
 
