@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
 
 from amongst.errors import InputError
-from amongst.models import MLP, ConvNet, ModelSpec, build_model, seeded
+from amongst.models import MLP, ConvNet, Linear, ModelSpec, build_model, seeded
 from amongst.models.stacked import stack_models
 
 
@@ -161,3 +163,24 @@ def test_a_function_that_gives_no_network_is_named() -> None:
     """A forgotten return was an AttributeError of None, from within."""
     with pytest.raises(InputError, match="model is a function that gives NoneType"):
         build_model(lambda in_shape, n_classes: None, (4,), 3, seed=0)  # type: ignore[arg-type, return-value]
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: MLP(4, 3), r"in_shape=4 must be several whole numbers; give one as \(4,\)"),  # type: ignore[arg-type]
+        (lambda: Linear((4.0,), 3), r"in_shape\[0\]=4.0 must be a whole number"),  # type: ignore[arg-type]
+        (lambda: MLP((4,), 3, widths=8), r"widths=8 must be several"),  # type: ignore[arg-type]
+        (
+            lambda: MLP((4,), 3, widths=(8, 0)),
+            r"widths\[1\]=0 must be a whole number of at least 1",
+        ),
+        (lambda: ConvNet((28, 28), 3), r"in_shape=\(28, 28\) must be \(channels, height, width\)"),
+        (lambda: build_model("mlp", 4, 3, seed=0), "in_shape=4 must be several"),  # type: ignore[arg-type]
+        (lambda: build_model("mlp", (4,), 0, seed=0), "n_classes=0 must be a whole number"),
+    ],
+)
+def test_sizes_that_are_none_are_named(make: Callable[[], object], words: str) -> None:
+    """28 rows of pixels were taken for channels; of the others PyTorch spoke in its own terms."""
+    with pytest.raises(InputError, match=words):
+        make()

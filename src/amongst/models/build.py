@@ -11,10 +11,10 @@ from typing import Any
 import torch
 from torch import nn
 
-from amongst.checks import check_choice
+from amongst.checks import check_choice, check_integer
 from amongst.defaults import made_on_cpu
 from amongst.errors import InputError
-from amongst.models.networks import MLP, ConvNet, Linear
+from amongst.models.networks import MLP, ConvNet, Linear, check_sizes
 
 __all__ = ["DENSE", "IMAGES", "MODELS", "ModelSpec", "are_images", "build_model", "seeded"]
 
@@ -80,7 +80,8 @@ def build_model(
     >>> model(torch.zeros(2, 4)).shape
     torch.Size([2, 3])
     """
-    shape = tuple(in_shape)
+    shape = check_sizes("in_shape", in_shape)
+    check_integer("n_classes", n_classes, low=1)
     if options and not isinstance(spec, str):
         raise InputError(
             f"{', '.join(options)} would be ignored: options are for a network by its name, such as "

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+
+from amongst.checks import check_integer
+from amongst.errors import InputError
 
 __all__ = ["MLP", "PAPER_WIDTHS", "ConvNet", "Linear"]
 
@@ -23,7 +27,8 @@ class Linear(nn.Sequential):
     """
 
     def __init__(self, in_shape: Sequence[int], n_classes: int) -> None:
-        super().__init__(nn.Flatten(), nn.Linear(math.prod(in_shape), n_classes))
+        n_features = math.prod(check_sizes("in_shape", in_shape))
+        super().__init__(nn.Flatten(), nn.Linear(n_features, n_classes))
         _xavier(self)
 
 
@@ -37,7 +42,8 @@ class MLP(nn.Sequential):
     def __init__(
         self, in_shape: Sequence[int], n_classes: int, widths: Sequence[int] = PAPER_WIDTHS
     ) -> None:
-        sizes = [math.prod(in_shape), *widths]
+        n_features = math.prod(check_sizes("in_shape", in_shape))
+        sizes = [n_features, *check_sizes("widths", widths)]
         layers: list[nn.Module] = [nn.Flatten()]
         for fan_in, fan_out in pairwise(sizes):
             layers += [nn.Linear(fan_in, fan_out, bias=False), nn.BatchNorm1d(fan_out), nn.ReLU()]
@@ -60,7 +66,10 @@ class ConvNet(nn.Module):
         self, in_shape: Sequence[int], n_classes: int, dropout_at_evaluation: bool = False
     ) -> None:
         super().__init__()
-        channels = in_shape[0]
+        shape = check_sizes("in_shape", in_shape)
+        if len(shape) != 3:
+            raise InputError(f"in_shape={shape} must be (channels, height, width).")
+        channels = shape[0]
         self.body = nn.Sequential(
             *_block(channels, (128, 128, 128), padding=1),
             nn.MaxPool2d(2),
@@ -88,6 +97,20 @@ class _Dropout(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return F.dropout2d(x, self.p, self.training or self.at_evaluation)
+
+
+def check_sizes(name: str, value: Any) -> tuple[int, ...]:
+    """A shape, or the widths of layers: whole numbers of at least 1.
+
+    >>> check_sizes("in_shape", 4)
+    Traceback (most recent call last):
+    amongst.errors.InputError: in_shape=4 must be several whole numbers; give one as (4,).
+    """
+    if not isinstance(value, Iterable):
+        raise InputError(
+            f"{name}={value!r} must be several whole numbers; give one as ({value!r},)."
+        )
+    return tuple(check_integer(f"{name}[{at}]", size, low=1) for at, size in enumerate(value))
 
 
 def _block(channels: int, widths: Sequence[int], padding: int) -> list[nn.Module]:
