@@ -157,3 +157,19 @@ def test_a_loss_is_a_part_of_a_module_and_of_its_average() -> None:
     assert torch.equal(mean.module["criterion"].weights, both["criterion"].weights)  # type: ignore[index]
     again = deepcopy(both)
     again.load_state_dict(both.state_dict())
+
+
+def test_a_compiled_loss_follows_a_beta_that_changes() -> None:
+    """From the second value on it is a symbol, and the check for infinity broke the graph."""
+    torch.compiler.reset()
+    criterion = losses.LWLoss(SETS)
+    compiled = torch.compile(criterion, fullgraph=True, backend="eager")
+    for beta in np.linspace(1, 0, 12).tolist():
+        criterion.beta = beta
+        torch.testing.assert_close(compiled(scores(), INDEX), criterion(scores(), INDEX))
+
+
+def test_a_mask_of_numpy_is_told_to_be_a_tensor() -> None:
+    """It was told to be a bool mask, which it is."""
+    with pytest.raises(InputError, match=r"type ndarray; .* Use torch.as_tensor\(inside\)"):
+        losses.classifier_consistent(scores(), np.ones((3, 4), dtype=bool))  # type: ignore[arg-type]

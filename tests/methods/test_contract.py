@@ -311,3 +311,13 @@ def test_protocols_set_every_switch() -> None:
 def test_bad_input(call: object) -> None:
     with pytest.raises(InputError):
         call()  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_weights_that_a_method_needs_are_asked_for_by_name(name: str) -> None:
+    method, (scores, inside) = METHODS[name](), inputs()
+    if method.init(inside) is None:
+        assert torch.isfinite(method.loss(scores, inside, None)).all()
+    else:
+        with pytest.raises(InputError, match=rf"'{name}' needs them: init\(inside\) gives"):
+            method.loss(scores, inside, None)

@@ -68,10 +68,7 @@ def leveraged_weighted(
     tensor([0.5480])
     """
     psi = get_psi(psi)
-    beta, alpha = (
-        value if isinstance(value, Tensor) else check_factor(name, value)
-        for name, value in (("beta", beta), ("alpha", alpha))
-    )
+    beta, alpha = _factor("beta", beta), _factor("alpha", alpha)
     toward = (weights * psi.toward(scores) * inside).sum(-1)
     away = (weights * psi.away(scores) * _outside(inside)).sum(-1)
     return alpha * toward + beta * away
@@ -190,8 +187,19 @@ def best_candidate(scores: Tensor, inside: Tensor) -> Tensor:
     return torch.zeros_like(scores).scatter(-1, top, 1.0)
 
 
+def _factor(name: str, value: Number) -> Number:
+    """β or α, looked at where it has a value: while it compiles, one that changes has none."""
+    given = isinstance(value, Tensor) or torch.compiler.is_compiling()
+    return value if given else check_factor(name, value)
+
+
 def _outside(inside: Tensor) -> Tensor:
     """The mask [z ∉ s]."""
+    if not isinstance(inside, Tensor):
+        raise InputError(
+            f"inside is of type {type(inside).__name__}; it must be a bool tensor. Use "
+            "torch.as_tensor(inside)."
+        )
     if inside.dtype != torch.bool:
         raise InputError(
             f"inside has dtype {inside.dtype}; it must be a bool mask. Use inside.bool()."

@@ -131,6 +131,15 @@ class Method(ABC):
         return new
 
 
+def needed(method: Method, weights: Tensor | None) -> Tensor:
+    """The weights, for a method that cannot do without."""
+    if weights is None:
+        raise InputError(
+            f"weights=None, but the method {method.name!r} needs them: init(inside) gives the first."
+        )
+    return weights
+
+
 def in_full(value: Any) -> str:
     """A hyper-parameter as text, every digit of it: the repr of a tensor or array rounds and skips,
     so that two that differ may read alike.

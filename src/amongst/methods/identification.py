@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from amongst.losses import candidate_weights, initial_weights, weighted_cross_entropy
-from amongst.methods.base import LossForm, Method, Refresh
+from amongst.methods.base import LossForm, Method, Refresh, needed
 
 __all__ = ["Identification"]
 
@@ -33,8 +33,7 @@ class Identification(Method):
 
     def loss(self, scores: Tensor, inside: Tensor, weights: Tensor | None) -> Tensor:
         """−Σ_{z∈s} c_z log p_z."""
-        assert weights is not None
-        return weighted_cross_entropy(scores, inside, weights)
+        return weighted_cross_entropy(scores, inside, needed(self, weights))
 
     def update(self, scores: Tensor, inside: Tensor) -> Tensor:
         """softmax(g) renormalised on s."""

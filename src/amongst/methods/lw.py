@@ -18,7 +18,7 @@ from amongst.losses import (
     leveraged_weights,
 )
 from amongst.losses.door import check_factor
-from amongst.methods.base import LossForm, Method, Refresh
+from amongst.methods.base import LossForm, Method, Refresh, needed
 
 __all__ = ["LW"]
 
@@ -101,8 +101,8 @@ class LW(Method):
 
     def loss(self, scores: Tensor, inside: Tensor, weights: Tensor | None) -> Tensor:
         """Eq. (3) of the paper."""
-        assert weights is not None
-        return leveraged_weighted(scores, inside, weights, self.psi, self.beta, self.alpha)
+        given = needed(self, weights)
+        return leveraged_weighted(scores, inside, given, self.psi, self.beta, self.alpha)
 
     def update(self, scores: Tensor, inside: Tensor) -> Tensor:
         """Eqs. (11) and (12) of the paper."""
