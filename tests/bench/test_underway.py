@@ -129,6 +129,27 @@ def test_the_runner_is_told_how_far_its_workers_are(
     assert not tmp_path.exists()
 
 
+def test_a_runner_that_ends_may_remove_the_folder_of_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "underway"
+    plain = underway.start
+
+    def started(*given: object) -> object:
+        folder.mkdir(exist_ok=True)
+        underway.remove_if_empty(folder)  # the other runner's end, at the worst moment
+        assert not folder.exists()
+        return plain(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(underway, "start", started)
+    monkeypatch.setattr(underway, "SAVE_SECONDS", 0.0)
+    assert run_trial(TRIAL, scratch=folder).metrics
+    underway.remove_if_empty(folder)
+    (tmp_path / "kept").write_text("a", "ascii")
+    underway.remove_if_empty(tmp_path)
+    assert tmp_path.exists()
+
+
 def test_what_a_killed_process_said_is_not_told(tmp_path: Path) -> None:
     UnderWay(tmp_path, TRIAL.key).tell(0.9)
     words: list[str] = []

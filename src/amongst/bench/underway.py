@@ -66,7 +66,7 @@ class UnderWay:
         """`train`, from where a killed process of the same mark left it."""
         if self.folder is None:
             return train(model, data, method, settings, watch=watch)
-        self.folder.mkdir(parents=True, exist_ok=True)
+        folder = self.folder
         state = start(model, data, method, settings)
         with suppress(AmongstError):  # none, a broken one, or one of other software: begin anew
             load_checkpoint(self.checkpoint, state, mark, settings.epochs)
@@ -75,6 +75,7 @@ class UnderWay:
         def on_epoch(state: Training) -> None:
             nonlocal told
             now = time.monotonic()
+            folder.mkdir(parents=True, exist_ok=True)  # another runner that ends may remove it
             if now - told >= TELL_SECONDS:
                 told = now
                 self.tell(state.epoch / settings.epochs)
@@ -139,5 +140,6 @@ def told(folder: Path | None, trials: Sequence[Trial], notice: Notice) -> Iterat
 
 def remove_if_empty(folder: Path | None) -> None:
     """Remove a folder in which nothing is left."""
-    if folder is not None and folder.is_dir() and not any(folder.iterdir()):
-        folder.rmdir()
+    if folder is not None:
+        with suppress(OSError):  # it is not there, or something is in it
+            folder.rmdir()
