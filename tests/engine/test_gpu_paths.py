@@ -245,6 +245,32 @@ def test_dropout_after_a_resume_draws_what_it_would_have_drawn(
     assert distance(resumed, whole) == 0.0 < distance(others, whole)
 
 
+@pytest.mark.parametrize("batch_size", [128, 4], ids=["few steps", "captured steps"])
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+@pytest.mark.parametrize(("begun", "ended"), [("cpu", DEVICE), (DEVICE, "cpu")])
+def test_a_training_begun_on_one_device_ends_on_the_other(
+    begun: str, ended: str, optimizer: str, batch_size: int, tmp_path: Path
+) -> None:
+    """A CPU's optimiser is fused; its moments go on in that of the GPU, and back."""
+    data = on_host(data_of())
+    settings = Settings(epochs=8, batch_size=batch_size, lr=0.01, optimizer=optimizer)
+
+    def trained(device: str, epochs: int, path: Path | None = None) -> Training:
+        model = small(data).to(device)
+        there = TrainingData(data.features.to(device), data.inside.to(device))
+        state = start(model, there, LW(), settings)
+        if path is not None:
+            load_checkpoint(path, state, "mark")
+        return train(model, there, LW(), replace(settings, epochs=epochs), training=state)
+
+    save_checkpoint(tmp_path / "half", trained(begun, 3), "mark")
+    moved = trained(ended, 8, tmp_path / "half")
+    whole = trained(ended, 8)
+    assert {p.device.type for p in moved.model.parameters()} == {ended}
+    assert distance(moved.model, whole.model) < 1e-3
+    assert distance(trained(ended, 3).model, whole.model) > 1e-2
+
+
 def test_an_optimiser_of_ones_own_stays() -> None:
     data, settings = data_of(), Settings(epochs=30, batch_size=16)
     model = small(data).to(DEVICE)
