@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -11,9 +11,10 @@ from amongst.bench.paper import method_title
 from amongst.bench.plans import plan_titles, short_title
 from amongst.bench.record import Record
 from amongst.bench.render import number, signed
+from amongst.bench.reproduction.beyond import beyond_margins
 from amongst.bench.reproduction.found import TABLES, Reproduction
 from amongst.bench.reproduction.gains import gains
-from amongst.bench.reproduction.margins import Contest, Margin, tally
+from amongst.bench.reproduction.margins import Contest, tally
 from amongst.bench.reproduction.ranks import ranks
 from amongst.bench.reproduction.rounds import short_rounds
 from amongst.bench.reproduction.sheet import (
@@ -25,30 +26,15 @@ from amongst.bench.reproduction.sheet import (
     reaches,
 )
 from amongst.bench.reproduction.text import listed, pipe_table
-from amongst.bench.tables import Entry
+from amongst.bench.reproduction.ways import SEARCHED, SHARED, UNEQUAL, WAYS, tested_text
 
 __all__ = [
-    "UNEQUAL",
-    "WAYS",
-    "automatic",
     "counts_table",
     "in_detail",
     "in_short",
     "margins_table",
     "peaks",
 ]
-
-WAYS = {
-    "grid": "each method's own grid, chosen without true labels",
-    "oracle": "the same, chosen by the oracle",
-    "short grid": "the grids cut by a short round, chosen without true labels",
-    "equal": "one grid, optimiser and schedule for all, chosen without true labels",
-    "study": "one schedule for all in [a study](defaults.md#beside-tuned-methods) of 100 epochs on "
-    "all rows, chosen by test accuracy",
-}
-SHARED = {"equal", "study"}
-UNEQUAL = {"published": "not tuned alike: published settings, else defaults"}
-SEARCHED = {"grid": "whole grids", "short grid": "grids cut by a short round"}
 
 
 def in_short(found: Reproduction) -> list[str]:
@@ -58,6 +44,7 @@ def in_short(found: Reproduction) -> list[str]:
     said = [_counts(shown), *_remains(found.contests)]
     said += [_wins(found.contests, "equal"), _everywhere(found.contests)]
     said += [_leverage(found.sheets["figure1"]), _ablation(found.sheets["figure2"])]
+    said += [beyond_margins(found, "study")]
     return [text for text in said if text]
 
 
@@ -112,29 +99,6 @@ def peaks(sheet: Sheet) -> str:
     """
     parts = [f"{e.place.where}: {e.place.variant} ({number(e.mean)})" for e in sheet.best]
     return f"Highest mean: {'; '.join(parts)}." if parts else ""
-
-
-def automatic(found: Reproduction) -> str:
-    """β from the data against the published β of Table 1, where both were run: nothing else differs."""
-    beyond, table = (found.of_kind(plan, "published").cells for plan in ("beyond", "table1"))
-    pairs = [
-        (shown.entry, table[home].entry)
-        for place, shown in beyond.items()
-        if place.variant == "β=auto" and (home := place._replace(variant="")) in table
-    ]
-    gaps = [one.mean - other.mean for one, other in pairs if _same_but_beta(one, other)]
-    if not gaps:
-        return ""
-    return (
-        f"β from the candidate sets (β=auto) minus the published β of Table 1, all other settings the "
-        f"same: {signed(float(np.mean(gaps)))} points on average over {len(gaps)} cells, from "
-        f"{signed(min(gaps))} to {signed(max(gaps))}."
-    )
-
-
-def _same_but_beta(one: Entry, other: Entry) -> bool:
-    plain = [{n: v for n, v in e.settings.items() if n != "beta"} for e in (one, other)]
-    return bool(one.n and other.n) and plain[0] == plain[1]
 
 
 def _counts(shown: Sequence[Shown]) -> str:
@@ -210,16 +174,7 @@ def _left(table: str, contests: Sequence[Contest]) -> str:
 
 def _wins(contests: Sequence[Contest], way: str) -> str:
     found = {c.where: c.ours[way] for c in contests if way in c.ours}
-    tested = {where: margin for where, margin in found.items() if margin.tested}
-    if not tested:
-        return ""
-    wins, ties, losses = tally(tested.values())
-    text = (
-        f"With {WAYS[way]}, a paired t test (two-sided, p ≤ 0.05, the repeats as pairs) finds LW "
-        f"ahead in {wins} of {len(tested)} comparisons, behind in {losses}, and no difference in "
-        f"{ties}."
-    )
-    return text + _places(" Ahead", tested, 1) + _places(" Behind", tested, -1)
+    return tested_text(f"With {WAYS[way]}", found)
 
 
 def _everywhere(contests: Sequence[Contest]) -> str:
@@ -293,11 +248,6 @@ def _ablation(sheet: Sheet) -> str:
         f"together {number(min(parts[True]))} % at least; the paper finds the parts alone far from "
         "satisfactory, too."
     )
-
-
-def _places(word: str, tested: Mapping[str, Margin], side: int) -> str:
-    where = [f"{w} ({signed(m.value)})" for w, m in tested.items() if m.side == side]
-    return f"{word}: {'; '.join(where)}." if where else ""
 
 
 def _diverged(records: Sequence[Record]) -> str:

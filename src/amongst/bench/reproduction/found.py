@@ -11,7 +11,7 @@ from amongst.bench.layout import Place
 from amongst.bench.paper import TABLES
 from amongst.bench.plans import plan_titles
 from amongst.bench.reproduction.cost import PublicStyle
-from amongst.bench.reproduction.margins import Contest, contests
+from amongst.bench.reproduction.margins import Contest, Margin, contests, margins
 from amongst.bench.reproduction.sheet import Reasons, Sheet, make_sheet, rank
 from amongst.bench.reproduction.study import study_entries
 from amongst.bench.runs import Run, find_runs, search_words
@@ -67,6 +67,12 @@ class Reproduction:
         return [
             contest for plan in TABLES for contest in contests(self.sheets[plan], self._ways(plan))
         ]
+
+    @cached_property
+    def beyond(self) -> dict[str, dict[str, Margin]]:
+        """LW's margins where the paper has none: contest → way of tuning → margin."""
+        found = margins(self.sheets["beyond"], self._ways("beyond"))
+        return {where: ways for where, ways in found.items() if ways}
 
     def of_kind(self, plan: str, kind: str) -> Sheet:
         """A plan with the runs of one of `KINDS` alone."""

@@ -13,7 +13,7 @@ from amongst.bench.reproduction.sheet import Sheet
 from amongst.bench.tables import Entry
 from amongst.stats import paired_t
 
-__all__ = ["Contest", "Margin", "contests", "tally"]
+__all__ = ["Contest", "Margin", "contests", "margins", "tally"]
 
 RIVALS = ("rc", "cc", "proden")
 LEVEL = 0.05
@@ -69,9 +69,15 @@ def contests(paper: Sheet, ours: Mapping[str, Sequence[Entries]]) -> list[Contes
         run that has all its methods: those of two runs, one on all rows, say, are not set side by side.
         Without such a run it has no margin.
     """
-    met = (p for p in paper.layout.places if p.method.startswith("lw-") or p.method in RIVALS)
-    groups = grouped(met, lambda place: (*place.contest, place.model))
-    return [_contest(paper, places, ours) for places in groups.values()]
+    return [
+        Contest(_where(paper, places), _printed(paper, places), _by_way(places, ours), paper.plan)
+        for places in _meetings(paper)
+    ]
+
+
+def margins(sheet: Sheet, ours: Mapping[str, Sequence[Entries]]) -> dict[str, dict[str, Margin]]:
+    """The same where the paper has no numbers: contest → way of tuning → margin."""
+    return {_where(sheet, places): _by_way(places, ours) for places in _meetings(sheet)}
 
 
 def tally(margins: Iterable[Margin]) -> tuple[int, int, int]:
@@ -84,16 +90,30 @@ def tally(margins: Iterable[Margin]) -> tuple[int, int, int]:
     return sides.count(1), sides.count(0), sides.count(-1)
 
 
-def _contest(
-    paper: Sheet, places: Sequence[Place], ours: Mapping[str, Sequence[Entries]]
-) -> Contest:
-    several = len({p.model for p in paper.layout.places if p.contest == places[0].contest}) > 1
-    where = places[0].where + (f", {model_title(places[0].model)}" if several else "")
-    printed = {p: float(s.entry.published.mean) for p in places
-               if (s := paper.cells[p]).entry.published}  # fmt: skip
+def _meetings(sheet: Sheet) -> list[list[Place]]:
+    """The places of each contest and base model at which LW and rivals stand."""
+    met = [p for p in sheet.layout.places if _meets(p)]
+    groups = grouped(met, lambda place: (*place.contest, place.model)).values()
+    return [places for places in groups if {p.method in RIVALS for p in places} == {True, False}]
+
+
+def _meets(place: Place) -> bool:
+    return not place.variant and (place.method.startswith("lw-") or place.method in RIVALS)
+
+
+def _where(sheet: Sheet, places: Sequence[Place]) -> str:
+    several = len({p.model for p in sheet.layout.places if p.contest == places[0].contest}) > 1
+    return places[0].where + (f", {model_title(places[0].model)}" if several else "")
+
+
+def _printed(paper: Sheet, places: Sequence[Place]) -> Margin:
+    printed = ((p, paper.cells[p].entry.published) for p in places)
+    return _of_means({p: float(cell.mean) for p, cell in printed if cell})
+
+
+def _by_way(places: Sequence[Place], ours: Mapping[str, Sequence[Entries]]) -> dict[str, Margin]:
     found = {way: _whole(places, runs) for way, runs in ours.items()}
-    margins = {way: _margin(entries) for way, entries in found.items() if entries}
-    return Contest(where, _of_means(printed), margins, paper.plan)
+    return {way: _margin(entries) for way, entries in found.items() if entries}
 
 
 def _whole(places: Sequence[Place], runs: Sequence[Entries]) -> dict[Place, Entry]:

@@ -9,11 +9,9 @@ from amongst.bench.layout import Row
 from amongst.bench.plans import plan_titles, remembered, short_title
 from amongst.bench.points import EPOCHS
 from amongst.bench.reproduction.below import below_table, settings_words, why_table
+from amongst.bench.reproduction.beyond import automatic, beyond_margins
 from amongst.bench.reproduction.cost_text import cost_section
 from amongst.bench.reproduction.findings import (
-    UNEQUAL,
-    WAYS,
-    automatic,
     counts_table,
     in_detail,
     in_short,
@@ -31,6 +29,7 @@ from amongst.bench.reproduction.text import (
     pipe_table,
     sheet_table,
 )
+from amongst.bench.reproduction.ways import UNEQUAL, WAYS
 from amongst.bench.runs import Run, search_words
 
 __all__ = ["picture", "reproduction_markdown"]
@@ -248,6 +247,7 @@ def _beyond(found: Reproduction) -> list[str]:
     return [
         f"## {plan_titles()['beyond']}",
         paragraph(automatic(found)),
+        paragraph(beyond_margins(found, "published")),
         *_sheet(found, "beyond", whole=False),
     ]
 
