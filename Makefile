@@ -44,6 +44,7 @@ bench: $(STAMP)
 
 reproduction: $(STAMP)
 	@$(RUN)/amongst evidence pages results/paper --docs docs
+	@$(RUN)/python scripts/readme_numbers.py
 
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

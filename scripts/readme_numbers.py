@@ -1,9 +1,11 @@
-"""Fill the measured figures of README.md and docs/population.md from the JSON files in results/.
+"""Fill the measured figures of README.md and docs/population.md from the JSON files in results/, and
+what came out of the paper from docs/reproduction.md, which is made from results/paper.
 
     python scripts/readme_numbers.py           # writes the pages
     python scripts/readme_numbers.py --check   # exit code 1 if a page would change
 
-A page's figures stand between ``<!-- numbers:begin -->`` and ``<!-- numbers:end -->``.
+A page's figures stand between ``<!-- numbers:begin -->`` and ``<!-- numbers:end -->``, the README's
+excerpt between ``<!-- reproduction:begin -->`` and ``<!-- reproduction:end -->``.
 """
 
 from __future__ import annotations
@@ -20,7 +22,12 @@ from scipy.stats import ttest_rel
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "results"
-BLOCK = re.compile(r"(<!-- numbers:begin -->\n).*?(<!-- numbers:end -->)", re.DOTALL)
+BLOCK = r"(<!-- {0}:begin -->\n).*?(<!-- {0}:end -->)"
+EXCERPT = (
+    "- Of the ",
+    "- How much of LW's margin remains in Table 1",
+    "- With one grid, optimiser and schedule for all",
+)
 CONVNET = {
     "public": "ConvNet, public-code style",
     "graph-bf16": "ConvNet, CUDA graph, bf16",
@@ -37,27 +44,36 @@ Content = dict[str, Any]
 
 def main() -> int:
     """Write, or check."""
-    changed = [name for name, render in PAGES.items() if update(ROOT / name, render, RESULTS)]
+    changed = [page for page, name in BLOCKS if update(ROOT / page, name, BLOCKS[page, name])]
     if "--check" in sys.argv and changed:
         print(f"out of date: {', '.join(changed)}; run python scripts/readme_numbers.py")
         return 1
     return 0
 
 
-def update(page: Path, render: Callable[[Path], str], results: Path) -> bool:
-    """Whether the page's block changes; written unless only checking."""
+def update(page: Path, name: str, render: Callable[[Path], str]) -> bool:
+    """Whether a block of the page changes; written unless only checking."""
     text = page.read_text("utf-8")
-    new = filled(text, render(results))
+    new = filled(text, name, render(RESULTS))
     if new != text and "--check" not in sys.argv:
         page.write_text(new, "utf-8")
     return new != text
 
 
-def filled(text: str, block: str) -> str:
+def filled(text: str, name: str, block: str) -> str:
     """The page with this between its markers."""
-    if not BLOCK.search(text):
-        raise SystemExit("the page has no <!-- numbers:begin --> … <!-- numbers:end -->.")
-    return BLOCK.sub(lambda found: f"{found[1]}{block}\n{found[2]}", text)
+    found = re.compile(BLOCK.format(name), re.DOTALL)
+    if not found.search(text):
+        raise SystemExit(f"the page has no <!-- {name}:begin --> … <!-- {name}:end -->.")
+    return found.sub(lambda marks: f"{marks[1]}{block}\n{marks[2]}", text)
+
+
+def reproduced(results: Path) -> str:
+    """Of the reproduction's answers: the cells, Table 1's margin, and where LW wins tuned alike."""
+    text = (results.parent / "docs" / "reproduction.md").read_text("utf-8")
+    short = text.partition("## In short\n\n")[2].partition("\n\n")[0]
+    said = re.split(r"\n(?=- )", short)
+    return "\n".join(line for line in said if line.startswith(EXCERPT))
 
 
 def readme(results: Path) -> str:
@@ -267,7 +283,11 @@ def read(results: Path, name: str) -> Content:
     return content
 
 
-PAGES: dict[str, Callable[[Path], str]] = {"README.md": readme, "docs/population.md": page}
+BLOCKS: dict[tuple[str, str], Callable[[Path], str]] = {
+    ("README.md", "reproduction"): reproduced,
+    ("README.md", "numbers"): readme,
+    ("docs/population.md", "numbers"): page,
+}
 
 
 if __name__ == "__main__":

@@ -32,11 +32,15 @@ def load_script() -> ModuleType:
 SCRIPT = load_script()
 
 
-@pytest.mark.parametrize("name", SCRIPT.PAGES)
-def test_the_page_says_what_was_measured(name: str) -> None:
-    text = (ROOT / name).read_text()
-    written = SCRIPT.filled(text, SCRIPT.PAGES[name](SCRIPT.RESULTS))
+@pytest.mark.parametrize(("page", "name"), SCRIPT.BLOCKS)
+def test_the_page_says_what_was_measured(page: str, name: str) -> None:
+    text = (ROOT / page).read_text()
+    written = SCRIPT.filled(text, name, SCRIPT.BLOCKS[page, name](SCRIPT.RESULTS))
     assert written == text, "run python scripts/readme_numbers.py"
+
+
+def test_the_readme_has_three_answers_of_the_reproduction() -> None:
+    assert SCRIPT.reproduced(SCRIPT.RESULTS).count("\n- ") == 2
 
 
 def results(name: str) -> dict[str, Any]:
