@@ -18,6 +18,7 @@ from amongst.methods import (
     CLPL,
     LW,
     METHODS,
+    PRODEN,
     PROTOCOLS,
     Average,
     Method,
@@ -25,7 +26,7 @@ from amongst.methods import (
     get_method,
     get_protocol,
 )
-from amongst.methods.base import changed_beyond_leaves, in_full
+from amongst.methods.base import changed_beyond_leaves, in_full, kernel_form
 
 TRAINABLE = [name for name in PSIS if PSIS[name].trainable]
 K = 4
@@ -41,7 +42,16 @@ def variants() -> list[Method]:
         if "form" in names:
             options = [o | {"form": form} for o in options for form in ("max", "mean")]
         found += [method(**option) for option in options]
-    return [*found, contributed()(gamma=2.0)]
+    return [*found, contributed()(gamma=2.0), Smoothed()]
+
+
+class Smoothed(PRODEN):
+    """A method by inheritance, as people write them: another loss, and the parent's form for kernels,
+    which is not its own."""
+
+    def loss(self, scores: Tensor, inside: Tensor, weights: Tensor | None) -> Tensor:
+        mixed = None if weights is None else 0.9 * weights + 0.1 * self.init(inside)
+        return super().loss(scores, inside, mixed)
 
 
 def contributed() -> type[Any]:
@@ -210,7 +220,7 @@ def test_optimizers_of_the_paper() -> None:
 
 def of_form(method: Method, scores: Tensor, inside: Tensor, weights: Tensor | None) -> Tensor:
     """Eq. (3) with the terms that `loss_form` names, row by row."""
-    form = method.loss_form
+    form = kernel_form(method)
     assert form is not None
     if form.kind == "consistent":
         return -torch.log((scores.softmax(-1) * inside).sum(-1))
@@ -228,7 +238,7 @@ def of_form(method: Method, scores: Tensor, inside: Tensor, weights: Tensor | No
     return (on_s * inside * psi.toward(scores)).sum(-1) + beta * away
 
 
-@pytest.mark.parametrize("method", [m for m in variants() if m.loss_form is not None], ids=repr)
+@pytest.mark.parametrize("method", [m for m in variants() if kernel_form(m)], ids=repr)
 def test_the_form_for_kernels_is_the_loss(method: Method) -> None:
     scores, inside = inputs()
     weights = None if method.when == "never" else method.update(-scores, inside)

@@ -140,6 +140,26 @@ def needed(method: Method, weights: Tensor | None) -> Tensor:
     return weights
 
 
+def kernel_form(method: Method) -> LossForm | None:
+    """The method's `loss_form`; None where its loss or new weights were written anew, below the class
+    that says the form.
+
+    >>> from amongst.methods import CC
+    >>> class Halved(CC):
+    ...     def loss(self, scores, inside, weights):
+    ...         return super().loss(scores, inside, weights) / 2
+    >>> kernel_form(CC()), kernel_form(Halved())
+    (LossForm(kind='consistent', psi='cross_entropy', both=False, outside=False), None)
+    """
+    kinds = type(method).__mro__
+    level = {
+        name: next(i for i, kind in enumerate(kinds) if name in vars(kind))
+        for name in ("loss_form", "loss", "update", "blend")
+    }
+    said_last = level.pop("loss_form") <= min(level.values())
+    return method.loss_form if said_last else None
+
+
 def in_full(value: Any) -> str:
     """A hyper-parameter as text, every digit of it: the repr of a tensor or array rounds and skips,
     so that two that differ may read alike.

@@ -16,7 +16,7 @@ from amongst.engine.population.member import Member, runs
 from amongst.engine.population.optimizers import StackedOptimizer
 from amongst.errors import InputError
 from amongst.methods import LossForm, Method
-from amongst.methods.base import changed_beyond_leaves
+from amongst.methods.base import changed_beyond_leaves, kernel_form
 from amongst.models import ModelSpec, build_model
 from amongst.models.stacked import EVERYONE, StackedNetwork, stack_models
 
@@ -45,15 +45,8 @@ class Group:
 
     @property
     def form(self) -> LossForm | None:
-        """The loss as a kernel may know it; None also for a method whose loss or new weights were
-        written anew, below the class that says the form."""
-        kinds = type(self.method).__mro__
-        level = {
-            name: next(i for i, kind in enumerate(kinds) if name in vars(kind))
-            for name in ("loss_form", "loss", "update", "blend")
-        }
-        said_last = level.pop("loss_form") <= min(level.values())
-        return self.method.loss_form if said_last else None
+        """The loss as a kernel may know it."""
+        return kernel_form(self.method)
 
     def begin_epoch(self, progress: float) -> None:
         """Set the numbers that change during training, in place."""
