@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
@@ -41,9 +42,13 @@ def are_images(in_shape: Sequence[int]) -> bool:
     return len(in_shape) == 3 and min(in_shape[1:]) >= 28
 
 
+DRAWING = threading.RLock()
+"""Held while PyTorch's generators are seeded: a process has one of each, for all its threads."""
+
+
 @contextmanager
 def seeded(seed: int, device: torch.device | str = "cpu") -> Iterator[None]:
-    """Torch's generators seeded inside, and as they were outside.
+    """Torch's generators seeded inside, and as they were outside; one thread at a time.
 
     >>> with seeded(0): a = torch.rand(1)
     >>> with seeded(0): b = torch.rand(1)
@@ -51,7 +56,7 @@ def seeded(seed: int, device: torch.device | str = "cpu") -> Iterator[None]:
     True
     """
     cuda = [torch.device(device)] if torch.device(device).type == "cuda" else []
-    with torch.random.fork_rng(devices=cuda):
+    with DRAWING, torch.random.fork_rng(devices=cuda):
         torch.default_generator.manual_seed(seed)
         for gpu in cuda:
             with torch.cuda.device(gpu):
