@@ -12,6 +12,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
 from amongst import as_candidates
 from amongst.errors import AmongstWarning, InputError
@@ -204,3 +205,20 @@ def test_measurements_amongst_the_labels_are_suspected() -> None:
 )
 def test_classes_that_may_be_meant_are_not_suspected(y: list[Any]) -> None:
     assert as_candidates(y).classes.tolist() == sorted(set(y))
+
+
+@pytest.mark.parametrize("make", [lambda mask: mask, csr_array])
+def test_rows_of_a_batch_are_taken_by_a_tensor(make: Callable[[Any], Any]) -> None:
+    """A batch of one row was taken for a number, and SciPy knew no tensor at all."""
+    mask = np.array([[1, 1, 0], [0, 1, 0], [1, 0, 1]])
+    sets = as_candidates(make(mask))
+    for rows in ([0, 2], [1], 2, [True, False, True]):
+        taken = sets[torch.tensor(rows)].to_mask()
+        assert np.array_equal(taken, np.atleast_2d(mask[rows]))
+
+
+@pytest.mark.parametrize("y", [["owl\0|kite"], [["owl\0", "kite"]], [["owl\0"], ["owl"]]])
+def test_a_label_that_ends_in_nul_is_named(y: Any) -> None:
+    """NumPy drops it, so that the label was in no class, which the message asked to add."""
+    with pytest.raises(InputError, match=r"label 'owl\\x00' ends in a NUL character.*rstrip"):
+        as_candidates(y)

@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from amongst.candidates.cells import check_separator, reads_back
 from amongst.candidates.labels import plain_labels
 from amongst.errors import InputError
+from amongst.tensors import on_host
 
 __all__ = ["DENSE_LIMIT_BYTES", "CandidateSets"]
 
@@ -108,9 +109,10 @@ class CandidateSets:
         return np.asarray(self.members.sum(axis=1, dtype=np.int64)).ravel()
 
     def __getitem__(self, rows: Any) -> CandidateSets:
-        rows = np.asarray(rows) if isinstance(rows, pd.Series) else rows
-        if isinstance(rows, int | np.integer):
-            rows = [rows]
+        if hasattr(rows, "__array__"):  # a Series, or a tensor: one of a single row is no number
+            rows = np.asarray(on_host(rows))
+        if isinstance(rows, int) or (isinstance(rows, np.ndarray) and rows.ndim == 0):
+            rows = np.reshape(rows, 1)
         if sp.issparse(self.members) and isinstance(rows, slice):
             rows = np.arange(len(self))[rows]
         try:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from amongst.errors import InputError
+from amongst.tensors import on_host
 
 __all__ = [
     "class_array",
@@ -55,7 +56,7 @@ def plain_labels(labels: npt.ArrayLike) -> list[Any]:
     """
     if isinstance(labels, list | tuple):
         return [plain(label) for label in labels]
-    array = np.asarray(unmasked(labels))
+    array = np.asarray(unmasked(on_host(labels)))
     if array.dtype == object:
         return [plain(label) for label in array.tolist()]
     found: list[Any] = microseconds(array).tolist()
@@ -137,6 +138,8 @@ def class_array(labels: Iterable[Any]) -> npt.NDArray[Any]:
     """
     found = [plain(label) for label in labels]
     kinds = {type(label) for label in found}
+    if kinds == {str}:
+        _check_ends(found)
     if kinds == {int}:
         numbers = np.array(found)
         return numbers if numbers.dtype.kind in "iu" else np.array(found, dtype=object)
@@ -164,6 +167,16 @@ def _without(labels: Any, missing: npt.NDArray[np.bool_]) -> npt.NDArray[Any]:
     found: npt.NDArray[Any] = np.array(labels.astype(object), dtype=object)
     found[missing] = None
     return found
+
+
+def _check_ends(labels: list[str]) -> None:
+    """NumPy's strings are of one length, filled with NUL, so that a NUL at the end is lost."""
+    cut = next((label for label in labels if label.endswith("\0")), None)
+    if cut is not None:
+        raise InputError(
+            f"the label {cut!r} ends in a NUL character, as text of a fixed length does. Take it "
+            "off: label.rstrip('\\0')."
+        )
 
 
 def _check_exact(exact: bool, label: Any) -> None:
