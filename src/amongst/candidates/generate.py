@@ -8,6 +8,7 @@ again, which divides the law by 1 − Π_{z≠y} q_z.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,14 @@ from amongst.candidates.labels import unmasked
 from amongst.checks import check_integer, check_number
 from amongst.errors import InputError
 from amongst.rng import Seed, as_seed
+from amongst.tensors import on_host
 
 __all__ = ["case", "class_dependent", "instance_dependent", "noisy", "uniform"]
 
 Classes = Iterable[Hashable] | None
+
+CELLS_AT_ONCE = 2**22
+"""So many numbers are drawn at a time: of all cells at once they take four times the mask's room."""
 
 
 def uniform(
@@ -53,7 +58,8 @@ def uniform(
     """
     check_number("q", q, low=0, high=1)
     codes, known = _true_codes(y, classes)
-    return _draw(codes, known, np.float32(q), exclude_full, seed)
+    rates = _Rates(np.full((1, 1), q, dtype=np.float32), np.zeros_like(codes))
+    return _draw(codes, known, rates, exclude_full, seed)
 
 
 def class_dependent(
@@ -85,7 +91,7 @@ def class_dependent(
     _check_rates(matrix, (len(known), len(known)), "Q")
     if not np.allclose(np.diag(matrix), 1):
         raise InputError("Q must have ones on its diagonal: the true label is always a candidate.")
-    return _draw(codes, known, matrix.astype(np.float32)[codes], exclude_full, seed)
+    return _draw(codes, known, _Rates(matrix.astype(np.float32), codes), exclude_full, seed)
 
 
 def case(number: int, K: int) -> npt.NDArray[np.float64]:
@@ -157,8 +163,9 @@ def instance_dependent(
         )
     p[np.arange(len(codes)), codes] = 0
     largest = p.max(axis=1, keepdims=True)
-    rates = rate * np.divide(p, largest, out=np.zeros_like(p), where=largest > 0)
-    return _draw(codes, known, rates.astype(np.float32), exclude_full, seed)
+    np.divide(p, largest, out=p, where=largest > 0)
+    rates = _Rates((rate * p).astype(np.float32), np.arange(len(codes)))
+    return _draw(codes, known, rates, exclude_full, seed)
 
 
 def noisy(sets: CandidateSets, y: npt.ArrayLike, eta: float, *, seed: Seed = None) -> CandidateSets:
@@ -200,16 +207,32 @@ def noisy(sets: CandidateSets, y: npt.ArrayLike, eta: float, *, seed: Seed = Non
     return CandidateSets(mask, sets.classes)
 
 
+@dataclass(frozen=True)
+class _Rates:
+    """Row i of the data has the rates table[row_of[i]], shape (K,), or (1,) if all are alike."""
+
+    table: npt.NDArray[np.float32]
+    row_of: npt.NDArray[np.int64]
+
+    def __getitem__(self, rows: Any) -> npt.NDArray[np.float32]:
+        found: npt.NDArray[np.float32] = self.table[self.row_of[rows]]
+        return found
+
+
 def _draw(
     codes: npt.NDArray[np.int64],
     classes: npt.NDArray[Any],
-    rates: np.float32 | npt.NDArray[np.float32],
+    rates: _Rates,
     exclude_full: bool,
     seed: Seed,
 ) -> CandidateSets:
     rng = np.random.default_rng(as_seed(seed, "seed"))
     n, k = len(codes), len(classes)
-    mask: Mask = rng.random((n, k), dtype=np.float32) < rates
+    mask: Mask = np.empty((n, k), dtype=bool)
+    step = max(1, CELLS_AT_ONCE // max(1, k))
+    for first in range(0, n, step):
+        part = mask[first : first + step]
+        part[:] = rng.random(part.shape, dtype=np.float32) < rates[first : first + step]
     mask[np.arange(n), codes] = True
     if exclude_full:
         _redraw_full(mask, codes, rates, rng)
@@ -217,30 +240,38 @@ def _draw(
 
 
 def _redraw_full(
-    mask: Mask,
-    codes: npt.NDArray[np.int64],
-    rates: np.float32 | npt.NDArray[np.float32],
-    rng: np.random.Generator,
+    mask: Mask, codes: npt.NDArray[np.int64], rates: _Rates, rng: np.random.Generator
 ) -> None:
-    n, k = mask.shape
-    table = np.broadcast_to(rates, (n, k))
-    wrong = table.copy()
-    wrong[np.arange(n), codes] = 1
-    certain = (wrong >= 1).all(axis=1)
-    if certain.any():
+    full = np.flatnonzero(mask.all(axis=1))
+    _check_not_certain(full, codes[full], rates[full], mask.shape[1])
+    while len(full):
+        drawn = rng.random((len(full), mask.shape[1]), dtype=np.float32) < rates[full]
+        drawn[np.arange(len(full)), codes[full]] = True
+        mask[full] = drawn
+        full = full[drawn.all(axis=1)]
+
+
+def _check_not_certain(
+    rows: npt.NDArray[np.int64],
+    codes: npt.NDArray[np.int64],
+    rates: npt.NDArray[np.float32],
+    k: int,
+) -> None:
+    """An error where one of the rows cannot draw any other set than the full one."""
+    always = np.zeros((len(rows), k), dtype=bool) | (rates >= 1)
+    always[np.arange(len(rows)), codes] = True
+    certain = rows[always.all(axis=1)]
+    if len(certain):
         raise InputError(
-            f"exclude_full: row {int(np.argmax(certain))} can only draw the full set (every rate "
-            "is 1). Lower a rate, or pass exclude_full=False."
+            f"exclude_full: row {certain[0]} can only draw the full set (every rate is 1). Lower a "
+            "rate, or pass exclude_full=False."
         )
-    while len(full := np.flatnonzero(mask.all(axis=1))):
-        mask[full] = rng.random((len(full), k), dtype=np.float32) < table[full]
-        mask[full, codes[full]] = True
 
 
 def _true_codes(
     y: npt.ArrayLike, classes: Classes
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
-    values = np.asarray(unmasked(y))
+    values = np.asarray(unmasked(on_host(y)))
     if classes is None and values.ndim == 1 and values.dtype.kind in "iu":
         known, codes = np.unique(values, return_inverse=True)
         return codes, known
@@ -250,7 +281,7 @@ def _true_codes(
 
 def _numbered_classes(y: npt.ArrayLike, k: int) -> Classes:
     """0..K−1 where the labels are such numbers, so that a class that did not occur still counts."""
-    values = np.asarray(y)
+    values = np.asarray(on_host(y))
     numbered = values.dtype.kind in "iu" and values.size and 0 <= values.min() <= values.max() < k
     return range(k) if numbered else None
 
@@ -258,7 +289,7 @@ def _numbered_classes(y: npt.ArrayLike, k: int) -> Classes:
 def _matrix(name: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """A copy of the values as a matrix of floats."""
     try:
-        matrix = np.array(values, dtype=np.float64)
+        matrix = np.asarray(on_host(values)).astype(np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} must be a matrix of numbers, with rows of one length.") from error
     if matrix.ndim != 2:
