@@ -347,6 +347,16 @@ def test_vmap_compiles_into_one_graph(module: Any) -> None:
 
 
 @every_module
+def test_where_nothing_is_looked_at_a_row_is_not_counted_from_the_end(module: Any) -> None:
+    torch.compiler.reset()
+    criterion, rows = module(SETS), ROWS - ROWS[0] - 1
+    compiled = torch.compile(criterion, fullgraph=True, backend="eager")
+    for loss in (compiled, lambda g, index: torch.vmap(criterion, (0, None))(g[None], index)):
+        with pytest.raises(Exception, match="out of bounds"):
+            loss(scores(), rows)
+
+
+@every_module
 def test_without_checks_nothing_is_looked_at(module: Any) -> None:
     assert torch.isnan(module(SETS, check=False)(scores() * float("nan"), ROWS))
 

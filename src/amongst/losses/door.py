@@ -25,6 +25,7 @@ __all__ = [
     "check_losses",
     "check_scores",
     "check_shape",
+    "from_the_start",
     "in_range",
 ]
 
@@ -97,6 +98,17 @@ def in_range(index: Tensor, n: int) -> Tensor:
             f"and {n - 1}."
         )
     return index
+
+
+def from_the_start(index: Tensor, n: int) -> Tensor:
+    """Negative row numbers as n, which is refused where it is used; they would count from the end.
+
+    It looks at nothing, so that it may stand where `in_range` cannot.
+
+    >>> from_the_start(torch.tensor([0, -1]), 3)
+    tensor([0, 3])
+    """
+    return torch.where(index < 0, n, index)
 
 
 def check_scores(scores: Tensor) -> None:

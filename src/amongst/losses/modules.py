@@ -55,7 +55,8 @@ class PartialLabelLoss(nn.Module):
     reduction : ``"mean"`` over the batch, ``"sum"``, or ``"none"`` for one value a row.
     check : whether to look for row numbers out of range, NaN and infinity. That makes the host wait
         for the device; say False in a CUDA graph. `torch.compile`, `torch.vmap` and `torch.func`
-        leave these checks out by themselves; shapes and types are always checked.
+        leave these checks out by themselves, and there a row number out of range is an error of
+        PyTorch; shapes and types are always checked.
 
     Examples
     --------
@@ -142,8 +143,11 @@ class PartialLabelLoss(nn.Module):
         n, k = self.inside.shape
         scores = door.as_scores(scores, k, self.inside.device)
         index = door.as_index(index, len(scores), n)
-        rows = door.in_range(index, n) if self._looks() else index
-        return scores, rows.to(self.inside.device)
+        if self._looks():
+            index = door.in_range(index, n)
+        elif self.check:
+            index = door.from_the_start(index, n)
+        return scores, index.to(self.inside.device)
 
     def _looks(self) -> bool:
         return self.check and door.can_look() and not self.inside.is_meta
