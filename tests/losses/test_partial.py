@@ -220,3 +220,12 @@ def test_singletons_reduce_to_cross_entropy() -> None:
     table = every_loss(scores, inside)
     for name in ("cc", "rc", "lw cross_entropy beta 0", "average cross_entropy"):
         torch.testing.assert_close(table[name], supervised, msg=name)
+
+
+def test_one_row_of_scores_serves_many_sets() -> None:
+    """As in an enumeration of all sets; the best candidate wanted a row of scores for each."""
+    scores, inside = torch.tensor([0.5, -1.0, 2.0]), torch.tensor([[1, 1, 0], [0, 1, 1]]).bool()
+    for function in (losses.minimum, losses.clpl, losses.clpl_mean, losses.average):
+        wanted = function(scores.expand(2, 3), inside)
+        for row in (scores, scores[None]):
+            assert torch.equal(function(row, inside), wanted)

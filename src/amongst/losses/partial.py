@@ -183,8 +183,8 @@ def best_candidate(scores: Tensor, inside: Tensor) -> Tensor:
     >>> best_candidate(torch.tensor([3.0, 0.0, 9.0]), torch.tensor([True, True, False]))
     tensor([1., 0., 0.])
     """
-    top = scores.masked_fill(_outside(inside), float("-inf")).argmax(-1, keepdim=True)
-    return torch.zeros_like(scores).scatter(-1, top, 1.0)
+    held = scores.masked_fill(_outside(inside), float("-inf"))
+    return torch.zeros_like(held).scatter(-1, held.argmax(-1, keepdim=True), 1.0)
 
 
 def _factor(name: str, value: Number) -> Number:

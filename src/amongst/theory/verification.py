@@ -202,7 +202,7 @@ def _losses(problem: Problem) -> list[PartialLoss]:
         following_weights(problem.psi, problem.beta),
         classifier_consistent,
         lambda g, inside: average(g, inside, problem.psi),
-        lambda g, inside: minimum(g.expand(inside.shape), inside, problem.psi),
+        lambda g, inside: minimum(g, inside, problem.psi),
     ]
 
 
