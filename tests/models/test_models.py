@@ -184,3 +184,30 @@ def test_sizes_that_are_none_are_named(make: Callable[[], object], words: str) -
     """28 rows of pixels were taken for channels; of the others PyTorch spoke in its own terms."""
     with pytest.raises(InputError, match=words):
         make()
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "words"),
+    [
+        ("mlp", {"width": (8,)}, r"model='mlp' has no option 'width'; it has: widths\.$"),
+        ("linear", {"widths": (8,)}, r"model='linear' has no option 'widths'; it has none\.$"),
+    ],
+)
+def test_an_option_that_a_network_has_not_is_named(
+    name: str, options: dict[str, object], words: str
+) -> None:
+    with pytest.raises(InputError, match=words):
+        build_model(name, (4,), 3, seed=0, **options)
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.*deprecated")
+@pytest.mark.parametrize(
+    ("name", "shape"), [("linear", (4,)), ("mlp", (4,)), ("convnet", (1, 28, 28))]
+)
+def test_a_network_goes_elsewhere_for_any_number_of_rows(name: str, shape: tuple[int, ...]) -> None:
+    model, x = build_model(name, shape, 3, seed=0).eval(), torch.rand(5, *shape)
+    rows = {0: torch.export.Dim("rows")}
+    exported = torch.export.export(model, (x[:2],), dynamic_shapes=(rows,)).module()
+    for deployed in (exported, torch.jit.trace(model, x[:2]), torch.jit.script(model)):
+        for part in (x, x[:1]):
+            torch.testing.assert_close(deployed(part), model(part))

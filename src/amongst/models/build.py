@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any
@@ -110,6 +111,16 @@ def build_model(
             f"model='convnet' needs {IMAGES}, but one example has shape {shape}. Use model='mlp', or "
             "reshape X."
         )
+    _check_options(name, options)
     with seeded(seed):
         model: nn.Module = MODELS[name](shape, n_classes, **options)
         return model
+
+
+def _check_options(name: str, options: Iterable[str]) -> None:
+    """An error that names an option which this network has not got."""
+    known = list(inspect.signature(MODELS[name]).parameters)[2:]
+    for option in options:
+        if option not in known:
+            has = f"it has: {', '.join(known)}" if known else "it has none"
+            raise InputError(f"model={name!r} has no option {option!r}; {has}.")
