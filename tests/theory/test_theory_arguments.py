@@ -139,3 +139,20 @@ def test_names_of_a_loss_module_are_its_own() -> None:
         LWLoss(SETS, initial="paler")
     with pytest.raises(InputError, match=r"^psi=array"):
         LWLoss(SETS, psi=np.ones(2))  # type: ignore[arg-type]
+
+
+def test_a_posterior_of_one_label_has_no_ranking() -> None:
+    with pytest.raises(InputError, match="posterior has one label only"):
+        bayes_map([1.0], [0.3], [1.0])
+
+
+def test_rates_of_no_rows_are_not_sought() -> None:
+    """2,000 rounds of NaN ended in advice to have more of them."""
+    with pytest.raises(InputError, match="sets has no rows"):
+        estimate_class_q(np.zeros((0, 3)), np.full(3, 1 / 3))
+
+
+def test_a_posterior_may_come_with_its_gradient() -> None:
+    sets, posterior = [["a", "b"], ["a"]], torch.full((2, 2), 0.5, requires_grad=True)
+    found, plain = (estimate_class_q(sets, p, tolerance=0.1) for p in (posterior * 1, [0.5, 0.5]))
+    assert np.array_equal(found.matrix, plain.matrix)

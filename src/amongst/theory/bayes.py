@@ -103,6 +103,8 @@ def bayes_map(
     p, beta_row = as_posterior(posterior), _betas(betas, "betas")
     if beta_row.ndim != 1:
         raise InputError(f"betas has shape {tuple(beta_row.shape)}; it must be one row, (B,).")
+    if p.shape[-1] < 2:
+        raise InputError("posterior has one label only; a ranking needs at least two.")
     best = p.topk(2)
     if (best.values[..., 0] <= best.values[..., 1]).any():
         raise InputError("posterior has a tie at the top, so that no label is the Bayes label.")

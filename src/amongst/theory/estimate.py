@@ -13,6 +13,7 @@ from scipy.optimize import brentq
 from amongst.candidates import as_candidates
 from amongst.checks import check_integer, check_number
 from amongst.errors import AmongstWarning, DivergenceError, InputError
+from amongst.tensors import on_host
 from amongst.theory.law import as_numbers, as_posterior
 from amongst.theory.risk import Estimate
 
@@ -128,6 +129,8 @@ def estimate_class_q(
     candidates = as_candidates(sets)
     check_number("tolerance", tolerance, low=0, open_low=True)
     check_integer("max_iterations", max_iterations, low=1)
+    if not len(candidates):
+        raise InputError("sets has no rows; at least one is needed.")
     inside = candidates.mask
     prior = _checked_posterior(posterior, inside)
     rates, iterations = _iterate(prior, inside, exclude_full, tolerance, max_iterations)
@@ -157,7 +160,7 @@ def _iterate(
 
 def _checked_posterior(posterior: npt.ArrayLike, inside: Mask) -> Array:
     """P(y | x) on the candidates, 0 elsewhere, shape (n, K)."""
-    p: Array = as_numbers(posterior, "posterior").numpy()
+    p: Array = as_numbers(on_host(posterior), "posterior").numpy()
     if p.shape not in (inside.shape, inside.shape[1:]):
         raise InputError(
             f"posterior has shape {p.shape}; with these sets it must be {inside.shape}, or "
