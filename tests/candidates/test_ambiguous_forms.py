@@ -197,3 +197,43 @@ def test_labels_are_compared_as_they_are() -> None:
         sets.contains([[1], [2], [3]])
     with pytest.raises(ValueError, match=r"y\[1\] is an empty"):
         uniform(np.ma.array([1, 2], mask=[0, 1]), 0.5)
+
+
+@pytest.mark.parametrize("values", [("0", "1"), ("False", "True")])
+@pytest.mark.parametrize("dtype", [str, object])
+def test_a_mask_of_text_is_a_mask_whatever_the_array(values: Any, dtype: Any) -> None:
+    """An array of NumPy's own strings was read as the answers "0" and "1" of annotators."""
+    mask = np.array([[1, 0, 1], [0, 1, 0]])
+    text = np.array(values, dtype=dtype)[mask]
+    for kind in ("auto", "mask"):
+        assert as_candidates(text, kind=kind).to_lists() == [[0, 2], [1]]  # type: ignore[arg-type]
+    assert as_candidates(text, kind="annotators").n_classes == 2
+
+
+@pytest.mark.parametrize("words", [("yes", "no"), ("Y", "N"), ("x", None)])
+def test_yes_and_no_in_columns_of_classes_are_not_taken_for_labels_in_silence(words: Any) -> None:
+    table = pd.DataFrame({"owl": words, "kite": words[::-1], "wren": words[:1] * 2})
+    with pytest.warns(AmongstWarning, match="alone, in 3 columns, .*write 1 and 0"):
+        as_candidates(table)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        as_candidates(table, kind="annotators")
+        as_candidates(pd.DataFrame({"anna": ["yes", "maybe"], "ben": ["no", "yes"]}))
+
+
+def test_labels_that_differ_in_quotation_marks_are_suspected() -> None:
+    with pytest.warns(AmongstWarning, match="differ in quotation marks alone"):
+        as_candidates(['owl|"kite"', 'kite|"owl"'])
+
+
+@pytest.mark.parametrize("gap", ["NA", "-", "."])
+def test_a_gap_as_other_programs_write_it_is_suspected(gap: str) -> None:
+    """R writes NA into a CSV file where a label is missing."""
+    with pytest.warns(AmongstWarning, match="looks like a missing answer"):
+        as_candidates(["owl|kite", gap])
+
+
+def test_plus_and_minus_are_two_answers() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert as_candidates(["+|-", "-"]).n_classes == 2

@@ -89,9 +89,10 @@ def test_leading_zeros_stay_text(tmp_path: Path) -> None:
     assert table.truth.tolist() == ["01", "2"]
 
 
-def test_a_class_called_na_is_a_class(tmp_path: Path) -> None:
+def test_a_class_called_na_is_a_class_but_suspected(tmp_path: Path) -> None:
     path = write(tmp_path, "a,labels\n1,NA|x\n2,None\n")
-    sets = read_table(path, candidates="labels").candidates
+    with pytest.warns(AmongstWarning, match="the label 'NA' looks like a missing answer"):
+        sets = read_table(path, candidates="labels").candidates
     assert sets is not None
     assert sets.to_lists() == [["NA", "x"], ["None"]]
 

@@ -346,11 +346,11 @@ def test_a_spreadsheet_has_a_remedy(tmp_path: Path) -> None:
 
 def test_a_name_of_two_lines_leaves_the_columns_after_it_as_they_are(tmp_path: Path) -> None:
     """Labels behind it were read as numbers: 01 and 1 became one class."""
-    path = write(tmp_path, '"wing\n(mm)",labels\n1.5,01\n2.5,1\n3.5,NA\n')
+    path = write(tmp_path, '"wing\n(mm)",labels\n1.5,01\n2.5,1\n3.5,None\n')
     table = read_table(path, candidates="labels")
     assert table.feature_names == ("wing\n(mm)",)
     assert table.candidates is not None
-    assert table.candidates.to_lists() == [["01"], ["1"], ["NA"]]
+    assert table.candidates.to_lists() == [["01"], ["1"], ["None"]]
 
 
 def test_decimals_of_a_data_base_are_numbers(tmp_path: Path) -> None:

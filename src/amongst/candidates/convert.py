@@ -32,9 +32,9 @@ from amongst.candidates.labels import (
 )
 from amongst.candidates.suspects import (
     suspect_classes,
-    suspect_holes,
     suspect_mask,
     suspect_separator,
+    suspect_votes,
 )
 from amongst.checks import check_choice
 from amongst.errors import InputError
@@ -193,7 +193,7 @@ def _from_votes(
     if known is None:
         suspect_separator(labels, separator)
     if guessed:
-        suspect_holes(table, labels)
+        suspect_votes(table, labels)
     return _union(cells, [list(map(whole, found)) for found in labels], known)
 
 
@@ -234,7 +234,7 @@ def is_binary(y: npt.NDArray[Any] | pd.DataFrame) -> bool:
     (True, False)
     """
     values = np.asarray(y)
-    if values.dtype == object:
+    if values.dtype.kind in "OU":
         return zeros_and_ones(values) is not None
     return values.dtype.kind in "biuf" and bool(_are_bits(values).all())
 
@@ -261,7 +261,7 @@ def _from_mask(mask: Any, known: npt.NDArray[Any] | None) -> CandidateSets:
     if mask.ndim != 2:
         raise InputError(f"y is a mask of {mask.ndim} dimensions; a mask has shape (n, K).")
     values = mask.data if sp.issparse(mask) else mask
-    if values.dtype == object:
+    if values.dtype.kind in "OU":  # 0 and 1 may be text
         found = zeros_and_ones(values)
         values = values if found is None else found
     odd = ~_are_bits(values)

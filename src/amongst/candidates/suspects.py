@@ -15,11 +15,14 @@ import pandas as pd
 from amongst.candidates.cells import WHOLE, zeros_and_ones
 from amongst.errors import AmongstWarning
 
-__all__ = ["suspect_classes", "suspect_holes", "suspect_mask", "suspect_separator"]
+__all__ = ["suspect_classes", "suspect_mask", "suspect_separator", "suspect_votes"]
 
 SEPARATORS = ("|", ";", ",", "/", "\n", " or ")
-GAPS = ("?", "nan", "<na>", "n/a", "nat", "null", "unknown")
+GAPS = ("?", "nan", "<na>", "na", "n/a", "#n/a", "nat", "null", "unknown", "-", "--", ".")
 """What a missing answer is written as; a class may have another such name, as `none`."""
+MARKS = ({"yes", "no"}, {"y", "n"}, {"x"})
+"""What people write for 1 and 0, or for 1 alone."""
+QUOTES = "\"'“”„‘’«»"
 DECIMAL = re.compile(r"[+-]?[0-9]*[.,][0-9]*[1-9][0-9]*(e[+-]?[0-9]+)?", re.IGNORECASE)
 """A number that is not whole."""
 
@@ -42,14 +45,24 @@ def suspect_separator(cells: list[list[Any]], separator: str) -> None:
         )
 
 
-def suspect_holes(table: npt.NDArray[Any], cells: list[list[Any]]) -> None:
-    """A warning where a table holds 0, 1 and nothing else, but for empty cells: it may be a mask."""
-    labels = list(chain.from_iterable(cells))
+def suspect_votes(table: npt.NDArray[Any], cells: list[list[Any]]) -> None:
+    """A warning where a table that is read as answers of annotators may be a mask: it holds 0, 1 and
+    empty cells, or yes and no, or marks."""
+    labels, columns = list(chain.from_iterable(cells)), table.shape[1]
     if labels and zeros_and_ones(labels) is not None and pd.isna(table).any():
         warnings.warn(
-            f"y holds 0 and 1 beside empty cells, in {table.shape[1]} columns, and is read as the labels 0 "
+            f"y holds 0 and 1 beside empty cells, in {columns} columns, and is read as the labels 0 "
             "and 1 of as many annotators. If it is a 0/1 matrix, with a column for each class, fill "
             "in the empty cells.",
+            AmongstWarning,
+            stacklevel=5,
+        )
+    words = {str(label).lower() for label in labels}
+    if any(words and words <= marks for marks in MARKS):
+        warnings.warn(
+            f"y holds {' and '.join(map(repr, sorted(words)))} alone, in {columns} columns, and is read "
+            "as the labels of as many annotators. If there is a column for each class, write 1 and "
+            '0; if these are answers of annotators, pass kind="annotators".',
             AmongstWarning,
             stacklevel=5,
         )
@@ -82,6 +95,8 @@ def suspect_classes(classes: npt.NDArray[Any]) -> None:
 def _suspect_gaps(labels: list[Any]) -> None:
     """A label that says that there is none: text of a missing value, or -1 before 0, 1, 2, …."""
     found: list[Any] = [v for v in labels if isinstance(v, str) and v.lower() in GAPS]
+    if "+" in labels and "-" in found:
+        found.remove("-")
     if len(labels) > 3 and labels == list(range(-1, len(labels) - 1)):
         found = [-1]
     if found:
@@ -106,8 +121,8 @@ def _suspect_measurements(labels: list[str]) -> None:
 
 
 def _suspect_twins(labels: list[str]) -> None:
-    """They look the same, but Unicode writes them otherwise, or they differ in case alone, or are
-    one number with and without decimals."""
+    """They look the same, but Unicode writes them otherwise, or they differ in case or quotation
+    marks alone, or are one number with and without decimals."""
     for key, how in TWINS.items():
         seen: dict[str, str] = {}
         for label in labels:
@@ -134,6 +149,11 @@ def _uncased(label: str) -> str:
     return _looks(label).casefold() if len(label) > 1 else label
 
 
+def _unquoted(label: str) -> str:
+    """In a CSV file ``"owl"|"kite"`` loses the first pair alone."""
+    return label.strip(QUOTES)
+
+
 def _number(label: str) -> str:
     return label.partition(".")[0] if WHOLE.fullmatch(label) else label
 
@@ -141,6 +161,7 @@ def _number(label: str) -> str:
 TWINS: dict[Callable[[str], str], str] = {
     _looks: "look the same, but are written with other characters",
     _uncased: "differ in upper and lower case alone",
+    _unquoted: "differ in quotation marks alone",
     _number: "are the same number",
 }
 """What two labels that are likely one have in common, and how it is said."""

@@ -20,7 +20,7 @@ from amongst.candidates.cells import (
     zeros_and_ones,
 )
 from amongst.candidates.convert import from_cells
-from amongst.candidates.suspects import suspect_holes, suspect_separator
+from amongst.candidates.suspects import suspect_separator, suspect_votes
 from amongst.checks import check_choice
 from amongst.errors import InputError
 
@@ -78,7 +78,7 @@ def candidate_column(
         labels = _labels(cells, separator, kind, frame.shape[1] > 1, known)
         if kind == "auto" and frame.shape[1] > 1:
             _check_shares(labels)
-            suspect_holes(table, labels)
+            suspect_votes(table, labels)
         return from_cells(cells, labels, known, empty)
     except InputError as error:
         noun = "column" if frame.shape[1] == 1 else "columns"
