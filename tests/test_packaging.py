@@ -16,11 +16,11 @@ from packaging.requirements import Requirement
 from rich.progress import Progress
 
 import amongst
+from amongst.bars import bar
 from amongst.datasets.resumable import Resumable
 from amongst.engine.population.progress import population_bar
 from amongst.engine.progress import training_bar
 from amongst.errors import MissingDependencyError
-from amongst.estimators.bars import bar
 from amongst.optional import DISTRIBUTIONS, optional_import
 
 SOURCE = Path(amongst.__file__).parent

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
@@ -17,7 +19,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-__all__ = ["Bar", "counting"]
+__all__ = ["Bar", "bar", "counting"]
 
 EVERY = 30.0
 """Seconds between two lines."""
@@ -44,8 +46,8 @@ class Bar(Progress):
 
     Examples
     --------
-    >>> with Bar(*counting(), show=False) as bar:
-    ...     bar.advance(bar.add_task("rows", total=3))
+    >>> with Bar(*counting(), show=False) as progress:
+    ...     progress.advance(progress.add_task("rows", total=3))
     """
 
     def __init__(
@@ -77,3 +79,15 @@ class Bar(Progress):
         shown = [column for column in self.columns if not isinstance(column, BarColumn | str)]
         said = [(str(column(task)), isinstance(column, TimeRemainingColumn)) for column in shown]
         return ", ".join(words + " left" * left for words, left in said if words.strip("-: "))
+
+
+@contextmanager
+def bar(title: str, total: int, show: bool) -> Iterator[Callable[[], None]]:
+    """A bar for a number of equal pieces of work: a function to call after each of them.
+
+    >>> with bar("pairs", 3, show=False) as advance:
+    ...     advance()
+    """
+    with Bar(*counting(), show=show) as progress:
+        task = progress.add_task(title, total=total)
+        yield lambda: progress.advance(task)

@@ -15,9 +15,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC, LinearSVC
 
 from amongst.archive import Arrays
+from amongst.bars import bar
 from amongst.checks import check_number
 from amongst.errors import AmongstWarning
-from amongst.estimators.bars import bar
 from amongst.estimators.kernels import FeatureMap
 from amongst.estimators.neighbours import chunks
 
