@@ -30,6 +30,23 @@ def test_twenty_rows_in_order_are_hardly_chance(tmp_path: Path, n: int, said: in
 
 
 @pytest.mark.parametrize(
+    ("name", "said"),
+    [("id", 1), ("Patient ID", 1), ("sample_id", 1), ("siteId", 1), ("fluid", 0), ("BID", 0)],
+)
+def test_ids_in_any_order_are_told_by_their_name(tmp_path: Path, name: str, said: int) -> None:
+    """Numbers of samples in no order were learnt from in silence."""
+    ids = [7 * (row * 11 % 20) + 10**17 for row in range(20)]
+    path = write(tmp_path, f"{name},s\n" + "".join(f"{number},a|b\n" for number in ids))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        read_table(path, candidates="s")
+    assert [str(warning.message).split(": ", 1)[1] for warning in told] == [
+        f"the column '{name}' sounds like an id, and is taken as a feature. If it is none, leave it "
+        f"out: ignore='{name}'."
+    ] * said
+
+
+@pytest.mark.parametrize(
     ("name", "cells", "said"),
     [
         ("truth", "01", 1),

@@ -230,7 +230,10 @@ BAD_FILES = {
     "no rows": (b"a,b\n", "no rows"),
     "no header": (b"5.1,3.5\n4.9,3.0\n", "first line must name the columns"),
     "two names": (b"a,a\n1,2\n", "two columns named 'a'"),
-    "ragged": (b"a,b\n1,2\n1,2,3,4\n", "cannot be read as CSV"),
+    "ragged": (
+        b"a;b\n1;2\n1;x;y;z\n",
+        "cannot be read as CSV: line 3 has 4 cells, the first 2.*between double quotes",
+    ),
     "not text": (b"a,b\n\xff\xfe\x00,1\n", "not UTF-8"),
     "blank first line": (b"\na,b\n1,2\n", "empty first line"),
 }

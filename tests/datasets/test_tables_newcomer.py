@@ -290,9 +290,9 @@ def test_a_column_that_numbers_the_rows_is_said(tmp_path: Path) -> None:
 
 
 def test_holes_in_whole_numbers_are_named_still(tmp_path: Path) -> None:
-    frame = pd.DataFrame({"id": pd.array([None, *range(29)], dtype="Int64"), "labels": "a|b"})
+    frame = pd.DataFrame({"eggs": pd.array([None, *range(29)], dtype="Int64"), "labels": "a|b"})
     frame.to_parquet(tmp_path / "own.parquet")
-    with pytest.raises(InputError, match="column 'id' is empty"):
+    with pytest.raises(InputError, match="column 'eggs' is empty"):
         read_table(tmp_path / "own.parquet", candidates="labels")
 
 

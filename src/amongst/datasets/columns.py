@@ -38,6 +38,9 @@ ANSWERS = re.compile(
 )
 """Names that people give to the column of true labels."""
 
+IDS = re.compile(r"(?i:(.*[ _.-])?u?id)|.*[a-z]I[Dd]")
+"""Names that people give to numbers of samples, patients or sites."""
+
 FEWEST = 20
 """Rows from which numbers that grow with each row are hardly chance."""
 
@@ -99,14 +102,15 @@ def _without_index(path: Path, first: pd.Series, names: tuple[str, ...]) -> tupl
 
 
 def _suspect_numbers_of_rows(path: Path, frame: pd.DataFrame) -> None:
-    """A warning where whole numbers count the rows, or grow with each of them: such a feature tells
-    the order of the rows, and a file sorted by its labels their labels."""
+    """A warning where whole numbers count the rows, grow with each of them, or are ids by their name:
+    such a feature tells the order of the rows, and a file sorted by its labels their labels."""
     named = (frame[name] for name in frame.columns if not UNNAMED.fullmatch(name))
-    found = next((column for column in named if _numbers_rows(column)), None)
+    found = next((column for column in named if _numbers_rows(column) or _is_id(column)), None)
     if found is not None and len(frame) >= FEWEST:
+        what = "seems to number the rows" if _numbers_rows(found) else "sounds like an id"
         warnings.warn(
-            f"{path}: the column {found.name!r} seems to number the rows, and is taken as a feature. If "
-            f"it is none, leave it out: ignore={found.name!r}.",
+            f"{path}: the column {found.name!r} {what}, and is taken as a feature. If it is none, "
+            f"leave it out: ignore={found.name!r}.",
             AmongstWarning,
             stacklevel=6,
         )
@@ -130,6 +134,10 @@ def _suspect_answers(path: Path, frame: pd.DataFrame) -> None:
 def _is_whole(column: pd.Series) -> bool:
     numbers = pd.api.types.is_numeric_dtype(column.dtype)
     return numbers and bool((column.dropna().astype(np.float64) % 1 == 0).all())
+
+
+def _is_id(column: pd.Series) -> bool:
+    return IDS.fullmatch(column.name.strip()) is not None and _is_whole(column)
 
 
 def _numbers_rows(column: pd.Series) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import re
 import warnings
 from collections.abc import Collection
 from itertools import chain
@@ -22,6 +23,11 @@ MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "-nan", "null", "NULL",
 
 COMMA_NUMBER = r"\s*[+-]?(?:\d+,?\d*|,\d+)(?:[eE][+-]?\d+)?\s*"
 """A number without thousands, its decimals, if it has any, after a comma."""
+
+LONGER_LINE = re.compile(
+    r"Expected (?P<names>\d+) fields in line (?P<line>\d+), saw (?P<cells>\d+)"
+)
+"""How pandas says it."""
 
 _PANDAS = tuple(int(part) for part in pd.__version__.split(".")[:2])
 EXACT_FLOATS: dict[str, Any] = {} if _PANDAS >= (3, 1) else {"float_precision": "round_trip"}
@@ -72,6 +78,11 @@ def read_csv_frame(
         ) from error
     except (pd.errors.ParserError, pd.errors.EmptyDataError, csv.Error, OSError, EOFError) as error:
         reason = " ".join(str(error).split())
+        if longer := LONGER_LINE.search(reason):
+            raise FileFormatError(
+                f"{path} cannot be read as CSV: line {longer['line']} has {longer['cells']} cells, the "
+                f"first {longer['names']}. Put a cell that holds the delimiter between double quotes."
+            ) from error
         raise FileFormatError(f"{path} cannot be read as CSV: {reason}.") from error
 
 
