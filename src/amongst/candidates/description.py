@@ -141,12 +141,10 @@ def estimated_q(sets: CandidateSets) -> float:
 
 
 def _ambiguity(counts: npt.NDArray[np.int64]) -> float:
-    total = np.diag(counts)
-    present = total > 0
-    shares = counts[present] / total[present, None]
-    own = np.flatnonzero(present)
-    shares[np.arange(len(own)), own] = 0.0
-    return float(shares.max(initial=0.0))
+    others = counts.copy()
+    np.fill_diagonal(others, 0)
+    most = others.max(axis=1, initial=0)
+    return float((most / np.diag(counts).clip(min=1)).max(initial=0.0))
 
 
 def _counted(labels: list[Any], most: int = 8) -> str:

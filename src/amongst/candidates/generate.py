@@ -199,7 +199,8 @@ def noisy(sets: CandidateSets, y: npt.ArrayLike, eta: float, *, seed: Seed = Non
         raise InputError(f"y[{int(np.argmax(codes < 0))}] is not one of the classes of sets.")
     mask = sets.to_mask()
     hit = np.flatnonzero(rng.random(len(sets)) < eta)
-    keys = np.where(mask[hit], -1.0, rng.random((len(hit), sets.n_classes)))
+    keys = rng.random((len(hit), sets.n_classes))
+    keys[mask[hit]] = -1.0
     substitute = keys.argmax(axis=1)
     has_room = ~mask[hit].all(axis=1)
     mask[hit[has_room], substitute[has_room]] = True
