@@ -205,7 +205,7 @@ def test_bad_input(estimator: Any, X: Any, y: Any, message: str) -> None:
 def test_labels_unknown_to_the_model(estimator: Any, easy: Any) -> None:
     X, _, sets = easy
     model = clone(estimator).fit(X, sets)
-    with pytest.raises(InputError, match="'fox', which is not in classes"):
+    with pytest.raises(InputError, match="'fox', which is none of the classes"):
         model.disambiguate(X[:1], ["ant|fox"])
 
 

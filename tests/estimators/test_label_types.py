@@ -149,3 +149,13 @@ def test_equal_dates_are_one_label() -> None:
     assert as_candidates([[noon]] * 4).contains(np.array(forms[2:] * 2, "M8[ns]")).all()
     with pytest.raises(InputError, match=r"y\[1\] is an empty candidate set"):
         as_candidates(np.array(["2024-05-01", "NaT"], dtype="datetime64[ns]"))
+
+
+def test_a_remedy_is_one_that_fit_and_disambiguate_know() -> None:
+    """They said to pass what only `as_candidates` takes."""
+    X, y = np.eye(3), ["owl|kite", "kite", "wren"]
+    model = PLKNNClassifier(n_neighbors=2).fit(X, y)
+    with pytest.raises(InputError, match=r'y\[1\] is an .*or give as_candidates\(y, empty="full"'):
+        model.fit(X, ["owl|kite", "", "wren"])
+    with pytest.raises(InputError, match=r"none of the classes \('kite', .*\) that fit had. Corr"):
+        model.disambiguate(X, ["owl|emu", "kite", "wren"])

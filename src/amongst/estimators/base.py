@@ -25,7 +25,7 @@ from amongst.defaults import made_on_cpu
 from amongst.errors import InputError
 from amongst.estimators.frames import check_numbers, check_order, explained
 from amongst.estimators.importance import row_importance
-from amongst.estimators.labels import as_fitted, check_labels, check_same_kind
+from amongst.estimators.labels import as_fitted, as_sets, check_labels, check_same_kind
 from amongst.tensors import on_host
 
 __all__ = ["KeptInterrupt", "PartialLabelClassifier", "check_row_size", "restricted_proba"]
@@ -120,11 +120,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         check_order(X, y)
         check_order(X, sample_weight, "sample_weight")
         predicted, y = self.predict(X), self._as_fitted(y)
-        sets = (
-            as_candidates(y, classes=self.classes_.tolist())
-            if self._is_mask(y)
-            else as_candidates(y)
-        )
+        sets = as_sets(y, self.classes_ if self._is_mask(y) else None)
         if len(sets) != len(predicted):
             raise InputError(f"X has {len(predicted)} rows, but y has {len(sets)}.")
         check_same_kind(sets.classes, self.classes_)
@@ -162,7 +158,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """
         check_order(X, y)
         logs = self._log_weights(X)
-        sets = as_candidates(self._as_fitted(y), classes=self.classes_.tolist())
+        sets = as_sets(self._as_fitted(y), self.classes_)
         if len(sets) != len(logs):
             raise InputError(f"X has {len(logs)} rows, but y has {len(sets)} candidate sets.")
         inside = restricted_proba(logs, sets.mask)
@@ -249,7 +245,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
                 DataConversionWarning,
                 stacklevel=4,
             )
-        sets = as_candidates(y)
+        sets = as_sets(y)
         if len(sets) != n:
             raise InputError(
                 f"X has {n} rows, but y has {len(sets)} candidate sets; they must agree."

@@ -2,22 +2,53 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date, datetime, time
 from typing import Any
 
 import numpy.typing as npt
 
-from amongst.candidates import CandidateSets
+from amongst.candidates import CandidateSets, as_candidates
 from amongst.candidates.labels import class_array, label_kinds
 from amongst.errors import InputError
 
-__all__ = ["as_fitted", "check_labels", "check_same_kind", "labels_from_json", "labels_to_json"]
+__all__ = [
+    "as_fitted",
+    "as_sets",
+    "check_labels",
+    "check_same_kind",
+    "labels_from_json",
+    "labels_to_json",
+]
 
 Labels = npt.NDArray[Any]
 
 ZONED = "datetime with a zone"
 TAKEN = ("string", "number", "date", "datetime", ZONED)
+SAID = {
+    r'pass ((?:empty|kind)="\w+")': r"give as_candidates(y, \1)",
+    r"not in classes (\(.*\))\. Add it to classes, or correct the row": (
+        r"none of the classes \1 that fit had. Correct the row, or fit again with rows that have it"
+    ),
+}
+"""What `as_candidates` says of its own arguments, and how it is said where there are none."""
 READERS: dict[str, Any] = {"date": date.fromisoformat, "datetime": datetime.fromisoformat}
+
+
+def as_sets(y: Any, classes: Labels | None = None) -> CandidateSets:
+    """As `as_candidates`, with a remedy that an estimator's `fit` and `disambiguate` know.
+
+    >>> as_sets([["owl"], []])
+    Traceback (most recent call last):
+    amongst.errors.InputError: y[1] is an empty candidate set; every row needs at least one label. Drop the row, or give as_candidates(y, empty="full").
+    """
+    try:
+        return as_candidates(y, None if classes is None else classes.tolist())
+    except InputError as error:
+        line = str(error)
+        for pattern, instead in SAID.items():
+            line = re.sub(pattern, instead, line)
+        raise InputError(line) from error
 
 
 def check_labels(classes: Labels) -> None:
@@ -68,7 +99,6 @@ def as_fitted(sets: CandidateSets, classes: Labels) -> CandidateSets:
     """The sets with labels of the classes' type: pandas makes times of days, so that a day and the
     midnight that begins it are one label. Other labels stay as they are.
 
-    >>> from amongst import as_candidates
     >>> sets = as_candidates([[date(2024, 5, 1)]])
     >>> as_fitted(sets, class_array([datetime(2024, 5, 1), datetime(2024, 5, 2)])).classes
     array(['2024-05-01T00:00:00.000000'], dtype='datetime64[us]')
