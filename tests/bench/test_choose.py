@@ -26,6 +26,14 @@ def test_each_fold_takes_its_own_and_the_value_is_their_mean() -> None:
     assert choice.value == pytest.approx(0.7)
 
 
+def test_folds_of_two_seeds_are_other_rows_and_choose_apart() -> None:
+    found = [record(0.1, 0.5, seed=0, fold=0), record(0.2, 0.6, seed=0, fold=0),
+             record(0.1, 0.9, seed=1, fold=0), record(0.2, 0.3, seed=1, fold=0)]  # fmt: skip
+    choice = choose(found, "covering_val")
+    assert [(r.trial.seed, r.trial.settings["lr"]) for r in choice.records] == [(0, 0.2), (1, 0.1)]
+    assert choice.value == pytest.approx(0.75)
+
+
 def test_of_one_setting_nothing_was_decided() -> None:
     choice = choose([record(0.1, 0.5)], "accuracy_val")
     assert (choice.criterion, choice.considered, choice.oracle) == ("", 1, False)

@@ -16,6 +16,7 @@ from amongst.bench import runner as runner_module
 from amongst.bench.commands import reproduce_command
 from amongst.bench.execute import Options
 from amongst.bench.execute_local import LocalExecutor
+from amongst.bench.feasible import check_data
 from amongst.bench.notes import notes
 from amongst.bench.plans import Plan, Request, make_plan
 from amongst.bench.record import Record, Trial
@@ -281,6 +282,31 @@ def test_without_true_labels_nothing_is_trained_for_the_oracle() -> None:
     _, search, final = run_out(plan, lambda trial: (rising(trial)[0], float("nan")))
     assert {place(t) for t in search} == {6, 7}
     assert {place(t) for t in final} == {7}
+
+
+def test_folds_of_two_seeds_screen_and_choose_apart() -> None:
+    asked = request("compare", datasets=("digits",), folds=2, quick=True, seeds=2, search_seeds=None,
+                    epochs=FULL, models=("mlp",))  # fmt: skip
+    plan = make_plan(asked)
+
+    def values(trial: Trial) -> tuple[float, float]:
+        i = place(trial)
+        return (0.5 + 0.01 * i if trial.seed == 0 else 0.9 - 0.01 * i), 0.5 + 0.01 * i
+
+    _, search = run_out(plan, values)
+    by_seed = {seed: {place(t) for t in search if t.seed == seed} for seed in range(2)}
+    assert by_seed == {0: {6, 7}, 1: {0, 1, 6, 7}}
+    assert only(plan, everything(plan, values)).values == pytest.approx((57, 50, 57, 50))
+
+
+def test_search_seeds_are_refused_where_each_seed_has_folds_of_its_own() -> None:
+    folds = {"datasets": ("digits",), "folds": 2, "quick": True, "epochs": FULL, "models": ("mlp",)}
+    with pytest.raises(
+        InputError, match=r"search_seeds=1 is fewer than seeds=2.*Leave search_seeds"
+    ):
+        check_data(make_plan(request("compare", seeds=2, **folds)))
+    check_data(make_plan(request("compare", seeds=1, **folds)))
+    check_data(make_plan(request("compare", seeds=2, **folds | {"folds": None})))
 
 
 def test_each_fold_screens_and_chooses_for_itself() -> None:

@@ -7,10 +7,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from amongst.bench.grouping import grouped
-from amongst.bench.record import Record, Scalar, canonical_json
+from amongst.bench.record import Record, Scalar, Trial, canonical_json
 from amongst.errors import InputError
 
-__all__ = ["Choice", "by_setting", "choose", "mean_criterion"]
+__all__ = ["Choice", "Split", "by_setting", "choose", "mean_criterion", "split_of"]
+
+Split = tuple[int, int] | None
 
 
 @dataclass(frozen=True)
@@ -50,9 +52,10 @@ def choose(
 
     The best is the highest, except for a risk, where it is the lowest.
 
-    With folds, each fold takes its own: its held-out rows are training rows of that fold, so that
-    no setting is chosen with the help of rows it is then tested on. A setting that lacks a seed
-    which another one has (the plan is not finished) is left aside. Ties go to the first setting.
+    With folds, each fold of each seed takes its own: its held-out rows are training rows of that
+    fold, so that no setting is chosen with the help of rows it is then tested on. A setting that
+    lacks a seed which another one has (the plan is not finished) is left aside. Ties go to the first
+    setting.
 
     Parameters
     ----------
@@ -76,10 +79,10 @@ def choose(
     >>> choice.settings, len(choice.records), choice.considered
     ({'lr': 0.1}, 2, 2)
     """
-    folds = grouped(records, lambda record: record.trial.fold)
+    splits = grouped(records, lambda record: split_of(record.trial))
     found = [
         _choose(group, criterion, among, considered, refit)
-        for _, group in sorted(folds.items(), key=_fold)
+        for _, group in sorted(splits.items(), key=lambda item: item[0] or ())
     ]
     choices = [choice for choice in found if choice is not None]
     if not choices:
@@ -97,7 +100,7 @@ def _choose(
     considered: int | None,
     refit: bool,
 ) -> Choice | None:
-    """The choice of one fold; None if no record of it decides."""
+    """The choice of one split; None if no record of it decides."""
     settings = by_setting(r for r in records if among is None or not r.keys.isdisjoint(among))
     if not settings:
         return None
@@ -111,6 +114,16 @@ def _choose(
     count = considered or len(settings)
     value = mean_criterion(complete[best].values(), criterion)
     return Choice(trial.settings, chosen, criterion if count > 1 else "", value, count)
+
+
+def split_of(trial: Trial) -> Split:
+    """What chooses for itself: a fold of a seed, since each seed divides the rows in another way; or
+    None, without folds, where the seeds choose together.
+
+    >>> split_of(Trial("lost", "real", "rc", "mlp", seed=1, fold=3))
+    (3, 1)
+    """
+    return None if trial.fold is None else (trial.fold, trial.seed)
 
 
 def by_setting(records: Iterable[Record]) -> dict[str, dict[int, Record]]:
@@ -137,7 +150,3 @@ def mean_criterion(records: Iterable[Record], criterion: str) -> float:
         return -math.inf
     sign = -1 if criterion.startswith("risk") else 1
     return sign * math.fsum(values) / len(values)
-
-
-def _fold(item: tuple[int | None, list[Record]]) -> int:
-    return -1 if item[0] is None else item[0]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from amongst.bench.conditions import REAL
 from amongst.bench.execute import Options
-from amongst.bench.plans import Plan
+from amongst.bench.plans import Cell, Plan
 from amongst.bench.request import Request
 from amongst.bench.sources import Files, open_dataset
 from amongst.datasets import entry, is_here
@@ -84,6 +84,7 @@ def check_data(plan: Plan, files: Files | None = None) -> None:
             )
     for cell in plan.cells:
         slot = cell.slot
+        _check_search_seeds(cell, plan.request)
         _check_condition(slot.condition, slot.dataset, found[slot.dataset])
         _check_model(slot.model, slot.dataset, found[slot.dataset])
 
@@ -130,6 +131,16 @@ def _check_folds(folds: int | None, name: str, holding: Holding) -> None:
     if folds is not None and folds > holding.rows:
         raise InputError(
             f"folds={folds} is more than the {holding.rows} rows of {name!r}; lower it."
+        )
+
+
+def _check_search_seeds(cell: Cell, request: Request) -> None:
+    """Rows that choose a setting for one seed's folds are test rows in the folds of another."""
+    if any(t.fold is not None and not request.searches(t.seed) for t in cell.pool):
+        raise InputError(
+            f"search_seeds={request.search_seeds} is fewer than seeds={request.seeds}, and in the "
+            f"cross-validation of {cell.slot.dataset!r} each seed has folds of its own, which choose "
+            "for themselves. Leave search_seeds out, or use seeds=1."
         )
 
 

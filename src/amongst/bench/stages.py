@@ -1,7 +1,7 @@
 """A search in rounds: what comes next hangs on what came out.
 
 A request with `screen`, `search_seeds` or `refit` trains a cell in up to three rounds, in each fold
-apart:
+of each seed apart:
 
 1. the whole grid, the search seeds, few epochs;
 2. the best part of it, the search seeds, all epochs;
@@ -21,7 +21,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from amongst.bench.choose import by_setting, choose, mean_criterion
+from amongst.bench.choose import Split, by_setting, choose, mean_criterion, split_of
 from amongst.bench.plans import Cell, Plan
 from amongst.bench.record import Record, Trial, canonical_json
 
@@ -95,21 +95,21 @@ def at_most(plan: Plan, done: Collection[str] = ()) -> list[Trial]:
         trial
         for cell in plan.cells
         if not cell.absent
-        for fold in _folds(cell.pool)
-        for trial in _to_come(cell, fold, plan, done)
+        for split in _splits(cell.pool)
+        for trial in _to_come(cell, split, plan, done)
     ]
 
 
-def _to_come(cell: Cell, fold: int | None, plan: Plan, done: Collection[str]) -> list[Trial]:
+def _to_come(cell: Cell, split: Split, plan: Plan, done: Collection[str]) -> list[Trial]:
     """Room for all that can be passed on, and for the choice of each criterion."""
-    pool, known = _of(cell.pool, fold), _of(cell.trials, fold)
+    pool, known = _of(cell.pool, split), _of(cell.trials, split)
     names = list(dict.fromkeys(map(_name, pool)))
     columns = len(_criteria(plan))
     passed = names[: columns * _kept(plan, len(names))]
     again = [t.on_all_rows() for t in pool] if cell.refit else pool
     late = [new for old, new in zip(pool, again, strict=True)
             if _name(old) in names[:columns] and _is_last(new, plan)]  # fmt: skip
-    if any(trial.key not in done for trial in _of(cell.screening, fold)):
+    if any(trial.key not in done for trial in _of(cell.screening, split)):
         return late + [t for t in pool if _name(t) in passed and plan.request.searches(t.seed)]
     searched = [trial for trial in known if not _is_last(trial, plan)]
     if any(trial.key not in done for trial in searched):
@@ -121,8 +121,8 @@ def _advanced(cell: Cell, plan: Plan, found: Found) -> Cell:
     if not cell.pool:
         return cell
     parts = [
-        _laid_out(_of(cell.pool, fold), _of(cell.screening, fold), plan, found)
-        for fold in _folds(cell.pool)
+        _laid_out(_of(cell.pool, split), _of(cell.screening, split), plan, found)
+        for split in _splits(cell.pool)
     ]
     wanted = {trial.key: trial for trials, _ in parts for trial in trials}
     rivals = {trial.key for _, rivals in parts for trial in rivals}
@@ -137,7 +137,7 @@ def _advanced(cell: Cell, plan: Plan, found: Found) -> Cell:
 def _laid_out(
     pool: Sequence[Trial], screening: Sequence[Trial], plan: Plan, found: Found
 ) -> tuple[list[Trial], list[Trial]]:
-    """What one fold of a cell trains in full, and the part of it that decides what is reported."""
+    """What one split of a cell trains in full, and the part of it that decides what is reported."""
     if any(trial.key not in found for trial in screening):
         return [], []
     short = [found[trial.key] for trial in screening]
@@ -205,9 +205,9 @@ def _name(trial: Trial) -> str:
     return canonical_json({n: v for n, v in trial.settings.items() if n != "epochs"})
 
 
-def _folds(trials: Sequence[Trial]) -> list[int | None]:
-    return list(dict.fromkeys(trial.fold for trial in trials))
+def _splits(trials: Sequence[Trial]) -> list[Split]:
+    return list(dict.fromkeys(map(split_of, trials)))
 
 
-def _of(trials: Sequence[Trial], fold: int | None) -> list[Trial]:
-    return [trial for trial in trials if trial.fold == fold]
+def _of(trials: Sequence[Trial], split: Split) -> list[Trial]:
+    return [trial for trial in trials if split_of(trial) == split]

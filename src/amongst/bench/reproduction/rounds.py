@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from amongst.bench.choose import by_setting, mean_criterion
+from amongst.bench.choose import by_setting, mean_criterion, split_of
 from amongst.bench.grouping import grouped
 from amongst.bench.layout import Place
 from amongst.bench.plans import Cell
@@ -94,8 +94,8 @@ def _grids(run: Run, known: Known) -> Iterator[list[Record]]:
     """The short round of each cell of LW, or all epochs where there is none; complete ones only."""
     cells = [cell for cell in run.plan.cells if cell.slot.method.startswith("lw-")]
     for cell in cells:
-        folds = grouped(cell.screening or _searching(cell, run), lambda trial: trial.fold)
-        whole = [trials for trials in folds.values() if all(t.key in known for t in trials)]
+        splits = grouped(cell.screening or _searching(cell, run), split_of)
+        whole = [trials for trials in splits.values() if all(t.key in known for t in trials)]
         yield from ([known[trial.key] for trial in trials] for trials in whole)
 
 
