@@ -75,6 +75,29 @@ def test_answers_amongst_the_features_are_told(
     assert [warning.filename for warning in told] == [__file__] * said
 
 
+@pytest.mark.parametrize(("wrong", "full", "said"), [(0, 0, 1), (1, 0, 0), (0, 21, 0)])
+def test_a_column_that_is_a_candidate_in_every_row_is_told(
+    tmp_path: Path, wrong: int, full: int, said: int
+) -> None:
+    """True labels by another name; a set of all classes tells nothing of them."""
+    truth = [row * 7 % 3 for row in range(40)]
+    sets = ["0|1|2" if row < full else f"{y}|{(y + row % 2) % 3}" for row, y in enumerate(truth)]
+    seen = [*truth[:-wrong], 5] if wrong else truth
+    rows = [
+        f"{row % 2}.5,{code},1,{s}\n" for row, (code, s) in enumerate(zip(seen, sets, strict=True))
+    ]
+    path = write(tmp_path, "wing,code,one,s\n" + "".join(rows))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        read_table(path, candidates="s")
+        read_table(path, candidates="s", ignore="code")
+        read_table(path, candidates="s", features=["wing", "code"])
+    assert ["column 'code' is a candidate in every row" in str(w.message) for w in told] == [
+        True
+    ] * said
+    assert [warning.filename for warning in told] == [__file__] * said
+
+
 @pytest.mark.parametrize("header", [",f", "id,f"])
 def test_a_warning_points_at_the_line_that_reads(tmp_path: Path, header: str) -> None:
     """And so, with Python's own filter, is shown once for each such line."""

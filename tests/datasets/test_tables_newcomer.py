@@ -340,8 +340,9 @@ def test_one_column_with_holes_is_not_several(tmp_path: Path) -> None:
 
 def test_a_spreadsheet_has_a_remedy(tmp_path: Path) -> None:
     (tmp_path / "own.xlsx").write_bytes(b"PK")
-    with pytest.raises(InputError, match=r"unknown ending.*Save a spreadsheet as CSV"):
-        read_table(tmp_path / "own.xlsx")
+    for look in (read_table, guess_candidates, column_names):
+        with pytest.raises(InputError, match=r"unknown ending.*Save a spreadsheet as CSV"):
+            look(tmp_path / "own.xlsx")
 
 
 def test_a_name_of_two_lines_leaves_the_columns_after_it_as_they_are(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from amongst.candidates import CandidateSets
 from amongst.candidates.labels import class_array
 from amongst.checks import near_matches
 from amongst.datasets.arrays import as_float
@@ -26,6 +27,7 @@ __all__ = [
     "feature_columns",
     "numeric",
     "row_names",
+    "suspect_answers",
     "unknown_column",
 ]
 
@@ -83,8 +85,6 @@ def feature_columns(path: Path, frame: pd.DataFrame, layout: Layout) -> tuple[st
     if not names:
         raise InputError(f"{path} has no feature column left; say which with features=[…].")
     _suspect_numbers_of_rows(path, frame[list(names)])
-    if layout.candidates and not layout.truth:
-        _suspect_answers(path, frame[list(names)])
     return names
 
 
@@ -116,19 +116,35 @@ def _suspect_numbers_of_rows(path: Path, frame: pd.DataFrame) -> None:
         )
 
 
-def _suspect_answers(path: Path, frame: pd.DataFrame) -> None:
-    """A warning where whole numbers go by a name of the true labels: a network would learn from the
-    answers, and know nothing of rows without."""
-    named = (frame[name] for name in frame.columns if ANSWERS.fullmatch(name.strip()))
-    found = next((column for column in named if _is_whole(column)), None)
+def suspect_answers(path: Path, frame: pd.DataFrame, sets: CandidateSets) -> None:
+    """A warning where whole numbers go by a name of the true labels, or are a candidate in every row:
+    a network would learn from the answers, and know nothing of rows without."""
+    columns = [frame[name] for name in frame.columns]
+    named = (c for c in columns if ANSWERS.fullmatch(c.name.strip()) and _is_whole(c))
+    found, what = next(named, None), "sounds like the true labels"
+    if found is None:
+        rows = np.flatnonzero(sets.sizes < sets.n_classes)
+        inside = (column for column in columns if _is_candidate(column, sets, rows))
+        found, what = next(inside, None), "is a candidate in every row, as the true labels are"
     if found is not None:
         warnings.warn(
-            f"{path}: the column {found.name!r} sounds like the true labels, and is taken as a "
-            f"feature. If it holds them, say so: truth={found.name!r}; if not, and it is no feature, "
-            f"leave it out: ignore={found.name!r}.",
+            f"{path}: the column {found.name!r} {what}, and is taken as a feature. If it holds them, "
+            f"say so: truth={found.name!r}; if not, and it is no feature, leave it out: "
+            f"ignore={found.name!r}.",
             AmongstWarning,
-            stacklevel=6,
+            stacklevel=5,
         )
+
+
+def _is_candidate(column: pd.Series, sets: CandidateSets, rows: npt.NDArray[np.intp]) -> bool:
+    """Whether a column that is not constant is a candidate in all of many rows, whose sets exclude
+    some class."""
+    numbers = sets.classes.dtype.kind in "iu" and pd.api.types.is_numeric_dtype(column.dtype)
+    if not numbers or len(rows) < FEWEST:
+        return False
+    parts = rows[:FEWEST], rows  # few of them tell of most columns
+    inside = (sets[part].contains(column.iloc[part].astype(np.float64)).all() for part in parts)
+    return all(inside) and column.nunique() > 1
 
 
 def _is_whole(column: pd.Series) -> bool:

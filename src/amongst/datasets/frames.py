@@ -17,7 +17,21 @@ import pandas as pd
 from amongst.errors import DataNotFoundError, FileFormatError, InputError
 from amongst.optional import optional_import
 
-__all__ = ["EXACT_FLOATS", "existing_file", "read_csv_frame", "read_parquet_frame"]
+__all__ = [
+    "EXACT_FLOATS",
+    "existing_file",
+    "read_csv_frame",
+    "read_parquet_frame",
+    "table_format",
+]
+
+FORMATS = {
+    "csv": (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz"),
+    "parquet": (".parquet", ".pq"),
+    "npz": (".npz",),
+    "mat": (".mat",),
+}
+SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
 
 MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "-nan", "null", "NULL", "None", "<NA>")
 
@@ -49,6 +63,22 @@ def existing_file(path: str | Path) -> Path:
     if found.stat().st_size == 0:
         raise FileFormatError(f"{found} is empty (0 bytes); write the table again.")
     return found
+
+
+def table_format(path: Path) -> str:
+    """csv, parquet, npz or mat, by the ending.
+
+    >>> table_format(Path("birds.TSV"))
+    'csv'
+    """
+    name = path.name.lower()
+    found = next((kind for kind, endings in FORMATS.items() if name.endswith(endings)), None)
+    if found is not None:
+        return found
+    hint = " Save a spreadsheet as CSV (UTF-8)." if name.endswith(SPREADSHEETS) else ""
+    raise InputError(
+        f"path={str(path)!r} has an unknown ending; it must be .csv, .tsv, .parquet, .npz or .mat.{hint}"
+    )
 
 
 def read_csv_frame(
@@ -168,7 +198,7 @@ def _header(path: Path) -> tuple[list[str], str]:
 
 
 def _open_text(path: Path) -> IO[str]:
-    if path.suffix == ".gz":
+    if path.suffix.lower() == ".gz":
         return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
     return path.open(encoding="utf-8-sig", newline="")
 

@@ -12,7 +12,12 @@ import scipy.sparse as sp
 
 from amongst.candidates.cells import is_list_text
 from amongst.datasets.arrays import feature_key, read_npz
-from amongst.datasets.frames import existing_file, read_csv_frame, read_parquet_frame
+from amongst.datasets.frames import (
+    existing_file,
+    read_csv_frame,
+    read_parquet_frame,
+    table_format,
+)
 from amongst.datasets.labels import Kind
 from amongst.datasets.mat import read_mat
 
@@ -108,7 +113,7 @@ def _is_mask(array: Any, n: int) -> bool:
 
 
 def _frame(file: Path) -> pd.DataFrame:
-    if _kind(file) in (".parquet", ".pq"):
+    if table_format(file) == "parquet":
         return read_parquet_frame(file)
     return read_csv_frame(file, text=(), answers=())
 

@@ -28,8 +28,14 @@ from amongst.datasets.columns import (
     feature_columns,
     numeric,
     row_names,
+    suspect_answers,
 )
-from amongst.datasets.frames import existing_file, read_csv_frame, read_parquet_frame
+from amongst.datasets.frames import (
+    existing_file,
+    read_csv_frame,
+    read_parquet_frame,
+    table_format,
+)
 from amongst.datasets.labels import (
     Empty,
     Kind,
@@ -51,9 +57,6 @@ __all__ = [
     "load_parquet",
     "read_table",
 ]
-
-
-SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -171,7 +174,7 @@ def read_table(
         outside=outside,
     )
     file = existing_file(path)
-    return _reader(file)(file, layout)
+    return _READERS[table_format(file)](file, layout)
 
 
 def load_csv(path: str | Path, **options: Unpack[TableOptions]) -> Table:
@@ -243,22 +246,6 @@ def load_mat(
     return _from_contents(file, contents, outside)
 
 
-def _reader(path: Path) -> Callable[[Path, Layout], Table]:
-    name = path.name.lower()
-    for endings, reader in (
-        ((".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz"), _from_csv),
-        ((".parquet", ".pq"), _from_parquet),
-        ((".npz",), _from_npz),
-        ((".mat",), _from_mat),
-    ):
-        if name.endswith(endings):
-            return reader
-    hint = " Save a spreadsheet as CSV (UTF-8)." if name.endswith(SPREADSHEETS) else ""
-    raise InputError(
-        f"path={str(path)!r} has an unknown ending; it must be .csv, .tsv, .parquet, .npz or .mat.{hint}"
-    )
-
-
 def _from_csv(path: Path, layout: Layout) -> Table:
     votes = layout.candidates or ()
     answers = votes if len(votes) > 1 else ()
@@ -279,6 +266,8 @@ def _from_frame(path: Path, frame: pd.DataFrame, layout: Layout) -> Table:
     features = numeric(path, frame[list(names)], labelled=said)
     labels = None if layout.candidates is None else frame[list(layout.candidates)]
     sets = None if labels is None else _column_candidates(labels, layout)
+    if sets is not None and layout.features is None and layout.truth is None:
+        suspect_answers(path, frame[list(names)], sets)
     classes = None if sets is None else sets.classes
     truth = None if layout.truth is None else true_labels(frame[layout.truth], classes)
     index = row_names(frame, layout.index)
@@ -343,6 +332,14 @@ def _from_mat(path: Path, layout: Layout) -> Table:
         return table
     index = one_column(path, there, "index", layout.index)
     return _checked(path, replace(table, index=index), layout.outside)
+
+
+_READERS: dict[str, Callable[[Path, Layout], Table]] = {
+    "csv": _from_csv,
+    "parquet": _from_parquet,
+    "npz": _from_npz,
+    "mat": _from_mat,
+}
 
 
 def _mat_features(there: dict[str, Any], layout: Layout) -> str:
