@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from amongst import as_candidates
+from amongst.candidates import CandidateSets
 from amongst.errors import AmongstWarning, InputError
 
 LISTS = [["a", "b"], ["c"]]
@@ -222,3 +223,18 @@ def test_a_label_that_ends_in_nul_is_named(y: Any) -> None:
     """NumPy drops it, so that the label was in no class, which the message asked to add."""
     with pytest.raises(InputError, match=r"label 'owl\\x00' ends in a NUL character.*rstrip"):
         as_candidates(y)
+
+
+@pytest.mark.parametrize(
+    ("members", "classes"),
+    [
+        ([[True, False]], np.arange(2)),
+        (np.eye(2, dtype=bool), [0, 1]),
+        (np.eye(2, dtype=int), np.arange(2)),
+        (np.eye(3, dtype=bool), np.arange(2)),
+    ],
+)
+def test_sets_made_by_hand_are_a_mask_and_its_classes(members: Any, classes: Any) -> None:
+    """Three columns with two classes were taken, and failed far from there."""
+    with pytest.raises(InputError, match=r"members must be a bool array.*as_candidates"):
+        CandidateSets(members, classes)

@@ -57,6 +57,12 @@ class CandidateSets:
     classes: npt.NDArray[Any]
 
     def __post_init__(self) -> None:
+        shape, classes = getattr(self.members, "shape", ()), getattr(self.classes, "shape", ())
+        if len(shape) != 2 or shape[1:] != classes or self.members.dtype != bool:
+            raise InputError(
+                "members must be a bool array of shape (n, K), and classes one of shape (K,); "
+                "as_candidates makes CandidateSets from anything else."
+            )
         if not self.is_sparse:
             frozen = self.members.view()
             frozen.setflags(write=False)
