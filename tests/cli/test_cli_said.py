@@ -216,6 +216,8 @@ def test_labels_that_parquet_does_not_hold(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     with pytest.raises(InputError, match=r"do not fit into Parquet \(.*label.*\); use \.csv\."):
         write_table(pd.DataFrame({"label": ["a", 1]}), tmp_path / "p.parquet")
+    with pytest.raises(InputError, match=r"do not fit into Parquet \(.*too large.*\); use \.csv\."):
+        write_table(pd.DataFrame({"label": [2**64, 1]}), tmp_path / "p.parquet")
     assert not (tmp_path / "p.parquet").exists()
 
 

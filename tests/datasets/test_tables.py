@@ -230,6 +230,9 @@ BAD_FILES = {
     "no rows": (b"a,b\n", "no rows"),
     "no header": (b"5.1,3.5\n4.9,3.0\n", "first line must name the columns"),
     "two names": (b"a,a\n1,2\n", "two columns named 'a'"),
+    "blanks": (b"wing weight labels\n1.5 2 a|b\n", "has blanks between its columns; save it again"),
+    "of R": (b'"wing" "labels"\n"1" 1.5 "a|b"\n', "has blanks between its columns; save it again"),
+    "open quote": (b'wing,labels\n1.5,"a|b\n2.5,a\n', "opens a cell there and is not closed"),
     "ragged": (
         b"a;b\n1;2\n1;x;y;z\n",
         "cannot be read as CSV: line 3 has 4 cells, the first 2.*between double quotes",

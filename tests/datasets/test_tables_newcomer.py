@@ -289,6 +289,21 @@ def test_a_column_that_numbers_the_rows_is_said(tmp_path: Path) -> None:
     assert len(read_table(path, candidates="labels")) == 15
 
 
+def test_large_labels_beside_a_missing_one_stay_whole(tmp_path: Path) -> None:
+    """pandas makes floats of whole numbers with holes: 2^53 + 1 and its neighbour were one label."""
+    parquet = pytest.importorskip("pyarrow.parquet")
+    large = 2**53 + 1
+    columns = {"wing": [1.5, 2.5], "anna": [large, large - 1], "ben": [large, None]}
+    parquet.write_table(pytest.importorskip("pyarrow").table(columns), tmp_path / "own.parquet")
+    sets = sets_of(tmp_path / "own.parquet", "anna", "ben")
+    assert sets == [[large], [large - 1]]
+
+
+def test_a_name_of_two_words_stands_over_one_value(tmp_path: Path) -> None:
+    path = write(tmp_path, "wing length\n1.5\n2.5\n")
+    assert read_table(path).feature_names == ("wing length",)
+
+
 def test_holes_in_whole_numbers_are_named_still(tmp_path: Path) -> None:
     frame = pd.DataFrame({"eggs": pd.array([None, *range(29)], dtype="Int64"), "labels": "a|b"})
     frame.to_parquet(tmp_path / "own.parquet")

@@ -166,7 +166,7 @@ def _to_parquet(frame: pd.DataFrame) -> bytes:
     target = io.BytesIO()
     try:
         frame.to_parquet(target, index=False)
-    except pyarrow.ArrowException as error:
+    except (pyarrow.ArrowException, OverflowError) as error:
         raise InputError(f"these labels do not fit into Parquet ({error}); use .csv.") from error
     return target.getvalue()
 

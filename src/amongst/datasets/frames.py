@@ -113,7 +113,11 @@ def read_csv_frame(
                 f"{path} cannot be read as CSV: line {longer['line']} has {longer['cells']} cells, the "
                 f"first {longer['names']}. Put a cell that holds the delimiter between double quotes."
             ) from error
-        raise FileFormatError(f"{path} cannot be read as CSV: {reason}.") from error
+        open_quote = (
+            " A double quote opens a cell there and is not closed; close it, or write it twice."
+        )
+        hint = open_quote if "inside string" in reason else ""
+        raise FileFormatError(f"{path} cannot be read as CSV: {reason}.{hint}") from error
 
 
 def _parsed(
@@ -180,6 +184,13 @@ def read_parquet_frame(path: Path) -> pd.DataFrame:
         raise FileFormatError(f"{path} cannot be read as Parquet: {reason}") from error
     exact = [field.name for field in table.schema if pyarrow.types.is_decimal(field.type)]
     frame = frame.astype({name: float for name in exact if name in frame.columns})
+    for field in table.schema:
+        holes = pyarrow.types.is_integer(field.type) and table[field.name].null_count
+        if (
+            holes and field.name in frame.columns
+        ):  # pandas made floats of them, which round large ones
+            kind = "UInt64" if pyarrow.types.is_unsigned_integer(field.type) else "Int64"
+            frame[field.name] = pd.array(table[field.name].to_pylist(), dtype=kind)
     frame.columns = frame.columns.map(str)
     for name in frame.columns[frame.dtypes == "category"]:
         frame[name] = frame[name].astype(frame[name].cat.categories.dtype)
@@ -192,8 +203,9 @@ def _header(path: Path) -> tuple[list[str], str]:
         first = lines.readline()
         delimiter = max(",;\t", key=first.count) if path.suffix != ".tsv" else "\t"
         rest = csv.reader(chain([first], lines), delimiter=delimiter, skipinitialspace=True)
-        names = next(rest, [])
+        names, second = next(rest, []), next(rest, [])
     _check_names(path, names)
+    _check_spaces(path, names, second)
     return names, delimiter
 
 
@@ -220,6 +232,16 @@ def _check_names(path: Path, names: list[str]) -> None:
     twice = [name for name in told if told.count(name) > 1] if len({*told}) < len(told) else []
     if twice:
         raise FileFormatError(f"{path} has two columns named {twice[0]!r}; rename one of them.")
+
+
+def _check_spaces(path: Path, names: list[str], second: list[str]) -> None:
+    """An error where blanks stand between the columns, as R's write.table has it, with the numbers of
+    the rows or without; a name of two words alone stands over one value."""
+    words, values = (len(" ".join(line).split()) for line in (names, second))
+    if len(names) == len(second) == 1 and words > 1 and values in (words, words + 1):
+        raise FileFormatError(
+            f"{path} has blanks between its columns; save it again with commas, semicolons or tabs."
+        )
 
 
 def _is_number(name: str) -> bool:
