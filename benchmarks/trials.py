@@ -62,7 +62,7 @@ def timed(args: argparse.Namespace, name: str) -> dict[str, float]:
     began = time.perf_counter()
     if args.profile:
         profile.enable()
-    run_group(group, device, notice=lambda text: ticks.append(measure.clock(as_device(device))))
+    run_group(group, device, on_epoch=lambda _: ticks.append(measure.clock(as_device(device))))
     profile.disable()
     ended = measure.clock(as_device(device))
     if args.profile:

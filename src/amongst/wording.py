@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-__all__ = ["counted"]
+from contextvars import ContextVar
+
+__all__ = ["COMMAND", "counted"]
+
+COMMAND: ContextVar[str] = ContextVar("COMMAND", default="")
+"""The command line that is running, as one would type it; empty where Python called."""
 
 
 def counted(count: int, noun: str) -> str:

@@ -9,16 +9,22 @@ import subprocess
 import sys
 import time
 from dataclasses import asdict
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from amongst.bench import trial as trials
 from amongst.bench import underway
+from amongst.bench.execute import Options
 from amongst.bench.execute_local import LocalExecutor
+from amongst.bench.execute_population import PopulationExecutor
+from amongst.bench.plans import Request
 from amongst.bench.record import Trial
+from amongst.bench.session import run_request
 from amongst.bench.trial import run_trial
-from amongst.bench.underway import UnderWay, told
+from amongst.bench.underway import UnderWay, clear_done, told, underway_of
 from amongst.engine.checkpoint import Pause
 
 SETTINGS = {"epochs": 200, "batch_size": 256, "widths": "64", "validation": 0.1, "lr": 0.05}
@@ -127,6 +133,50 @@ def test_the_runner_is_told_how_far_its_workers_are(
         assert max(int(found[1]) for found in told_of if found) > 50
     executor.close()
     assert not tmp_path.exists()
+
+
+def test_the_runner_is_told_how_far_populations_in_other_processes_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(underway, "TELL_SECONDS", 0.01)
+    executor, words = PopulationExecutor("cpu", 2, None, tmp_path), list[str]()
+    executor.notice = words.append
+    asked = [Trial("digits", "q=0.3", "cc", "mlp", 0, settings=SETTINGS | {"widths": widths})
+             for widths in ("64", "32")]  # fmt: skip
+    assert len(list(executor.map(asked))) == 2
+    assert words
+    assert all(re.fullmatch(r"[12] populations? under way, \d+%", line) for line in words)
+    executor.close()
+    assert not tmp_path.exists()
+
+
+def test_what_trials_with_a_record_left_is_removed_and_the_rest_is_counted(tmp_path: Path) -> None:
+    folder, done, cut = tmp_path / "underway", "0" * 64, "1" * 64
+    assert clear_done(folder, {done}) == 0
+    for key in (done, cut):
+        UnderWay(folder, key).tell(0.5)
+        UnderWay(folder, key).checkpoint.write_bytes(b"12345")
+        (folder / key[:16]).mkdir()
+        (folder / key[:16] / "cohort").write_bytes(b"1234567")
+    assert clear_done(folder, {done}) == 12
+    assert {path.name[:16] for path in folder.iterdir()} == {cut[:16]}
+    assert clear_done(folder, {done, cut}) == 0
+    assert not folder.exists()
+
+
+def test_a_run_says_what_others_left_and_clears_what_is_done(tmp_path: Path) -> None:
+    store, said = tmp_path / "a.sqlite", StringIO()
+    request = Request("demo", methods=("cc",), conditions=("q=0.1",), seeds=1, epochs=1)
+    options, console = Options("local", "cpu", 1), Console(file=said, width=300)
+    plan, _ = run_request(request, store, options, console=console)
+    assert "stopped midway" not in said.getvalue()
+    folder = underway_of(store)
+    for key in (plan.trials[0].key, TRIAL.key):
+        UnderWay(folder, key).tell(0.5)
+        UnderWay(folder, key).checkpoint.write_bytes(bytes(200_000))
+    run_request(request, store, options, console=console)
+    assert "a.sqlite.underway has 0.2 MB of other trainings that were stopped" in said.getvalue()
+    assert {path.name[:16] for path in folder.iterdir()} == {TRIAL.key[:16]}
 
 
 def test_a_runner_that_ends_may_remove_the_folder_of_another(

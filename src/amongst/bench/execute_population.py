@@ -27,7 +27,7 @@ from amongst.bench.trial import (
     stamp,
     watch_test,
 )
-from amongst.bench.underway import remove_if_empty
+from amongst.bench.underway import DIGITS, UnderWay, remove_if_empty, told
 from amongst.defaults import made_on_cpu
 from amongst.engine import as_device
 from amongst.engine.population import (
@@ -85,8 +85,10 @@ class PopulationExecutor:
         work = partial(run_together, device=self.device, files=self.files, scratch=self.scratch)
         groups = group_trials(trials, MEMBERS[torch.device(self.device).type])
         if self.workers > 1 and len(groups) > 1:
-            for records in spread(work, groups, self.workers):
-                yield from records
+            firsts = [group[0] for group in groups]
+            with told(self.scratch, firsts, self.notice, "population"):
+                for records in spread(work, groups, self.workers):
+                    yield from records
             return
         for group in groups:
             with _threads(self.device):
@@ -108,10 +110,12 @@ def run_together(
     """Records of a group of `group_trials`: as a population, or of a trial that runs alone."""
     if group[0].method in CLASSICAL:
         return [run_trial(trial, device=device, files=files) for trial in group]
-    folder = None if scratch is None else scratch / group[0].key[:16]
-    records = run_group(group, device, files, folder, notice)
+    place = UnderWay(scratch, group[0].key)
+    folder = None if scratch is None else scratch / group[0].key[:DIGITS]
+    records = run_group(group, device, files, folder, _teller(notice, place, len(group)))
     if folder is not None:
         shutil.rmtree(folder, ignore_errors=True)
+        place.forget()
     return records
 
 
@@ -132,7 +136,7 @@ def run_group(
     device: str = "cpu",
     files: Files | None = None,
     checkpoint: Path | None = None,
-    notice: Notice = None,
+    on_epoch: Callable[[Progress], None] | None = None,
 ) -> list[Record]:
     """Train one group as a population, and give each trial its record.
 
@@ -156,7 +160,7 @@ def run_group(
         device=device,
         backend="alone" if _alone(trials[0]) else "auto",
         checkpoint=checkpoint,
-        on_epoch=None if notice is None else partial(_tell, notice, len(members)),
+        on_epoch=on_epoch,
     )
     seconds = max(time.perf_counter() - began, _trained(result)) / len(trials)
     records = [_record(trial, result, i) for i, trial in enumerate(trials)]
@@ -166,6 +170,15 @@ def run_group(
 def _trained(result: PopulationResult) -> float:
     """Seconds of all epochs, those before a resume too."""
     return sum(float(wave.seconds.sum()) for wave in result.waves)
+
+
+def _teller(notice: Notice, place: UnderWay, members: int) -> Callable[[Progress], None] | None:
+    """Words for the bar of this process; in a worker, which has none, a share for the runner."""
+    if notice is not None:
+        return partial(_tell, notice, members)
+    if place.folder is None:
+        return None
+    return lambda progress: place.tell(progress.done / progress.total)
 
 
 def _tell(notice: Callable[[str], None], members: int, progress: Progress) -> None:

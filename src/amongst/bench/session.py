@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -32,9 +30,10 @@ from amongst.bench.record import Record
 from amongst.bench.runner import Outcome, bind_plan, known_plan, run_plan
 from amongst.bench.stages import advance, at_most, next_round
 from amongst.bench.store import Store
+from amongst.bench.underway import clear_done, underway_of
 from amongst.bench.wording import tell
 from amongst.errors import InputError
-from amongst.wording import counted
+from amongst.wording import COMMAND, counted
 
 __all__ = ["checked_plan", "dry_run", "run_request"]
 
@@ -103,9 +102,12 @@ def run_request(
             except KeyboardInterrupt:
                 _tell_how_to_go_on(plan, kept, say)
                 raise
+            left = clear_done(underway_of(store), kept.keys()) if not kept.others() else 0
     finally:
         executor.close()
     tell(say, _done(outcome, store))
+    if left:
+        tell(say, _left(left, store))
     return plan, outcome
 
 
@@ -118,6 +120,8 @@ def checked_plan(request: Request, options: Options, store: Path | None) -> Plan
     if store is not None:
         check_store(store)
     check_precision(request, options)
+    if request.criterion != Request.criterion:  # a stored request always has one
+        request.check_searched("criterion")
     plan = make_plan(request)
     check_data(plan, options.files)
     return plan
@@ -126,7 +130,7 @@ def checked_plan(request: Request, options: Options, store: Path | None) -> Plan
 def _fitting(options: Options, request: Request, store: Path) -> Options:
     """Small networks are fastest as populations everywhere; what takes long keeps checkpoints."""
     if request.scale == "paper":
-        return replace(options, scratch=store.with_name(store.name + ".underway"))
+        return replace(options, scratch=underway_of(store))
     return replace(options, engine="population") if options.engine == "auto" else options
 
 
@@ -228,11 +232,11 @@ def _tell_absences(plan: Plan, say: Console) -> None:
 def _tell_how_to_go_on(plan: Plan, store: Store, say: Console) -> None:
     plan, done = known_plan(plan, store), store.keys()
     count = sum(trial.key in done for trial in plan.trials)
-    command = shlex.join(["amongst", *sys.argv[1:]])
+    command = COMMAND.get()
+    again = f"run the same command again: {command}" if command else "run the same request again."
     line = (
         f"stopped: {count} of {counted(len(plan.trials), 'trial')}{' known by now' * plan.staged} are in "
-        f"{store.path}. To go on, run the "
-        f"same command again: {command}"
+        f"{store.path}. To go on, {again}"
     )
     tell(say, line)
 
@@ -246,6 +250,13 @@ def _done(outcome: Outcome, store: Path) -> str:
     if outcome.failed:
         words.append(f"{outcome.failed} failed")
     return ", ".join(words) + "."
+
+
+def _left(size: int, store: Path) -> str:
+    return (
+        f"{underway_of(store)} has {size / 1e6:,.1f} MB of other trainings that were stopped midway. "
+        "Their command goes on from there; delete the folder if nobody will run it."
+    )
 
 
 @contextmanager

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,10 +21,12 @@ from amongst.errors import AmongstError
 from amongst.methods import Method
 from amongst.wording import counted
 
-__all__ = ["UnderWay", "remove_if_empty", "told"]
+__all__ = ["UnderWay", "clear_done", "remove_if_empty", "told", "underway_of"]
 
 SAVE_SECONDS = 15.0
 TELL_SECONDS = 1.0
+DIGITS = 16
+"""Of a key, in the names of files and folders."""
 
 
 @dataclass(frozen=True)
@@ -87,8 +90,10 @@ class UnderWay:
 
     def tell(self, share: float) -> None:
         """Say how much of it is done."""
+        share_file = self._file("share")
         with suppress(OSError):
-            self._file("share").write_text(str(share), "ascii")
+            share_file.parent.mkdir(parents=True, exist_ok=True)
+            share_file.write_text(str(share), "ascii")
 
     def share(self) -> float | None:
         """What was told last; None if nothing was, or it is being written."""
@@ -109,12 +114,17 @@ class UnderWay:
 
     def _file(self, kind: str) -> Path:
         assert self.folder is not None
-        return self.folder / f"{self.key[:16]}.{kind}"
+        return self.folder / f"{self.key[:DIGITS]}.{kind}"
 
 
 @contextmanager
-def told(folder: Path | None, trials: Sequence[Trial], notice: Notice) -> Iterator[None]:
-    """While these trials run, in whatever process: say every second how far they are."""
+def told(
+    folder: Path | None, trials: Sequence[Trial], notice: Notice, noun: str = "trial"
+) -> Iterator[None]:
+    """While these trials run, in whatever process: say every second how far they are.
+
+    A population goes by its first trial, and by the noun ``"population"``.
+    """
     if folder is None or notice is None:
         yield
         return
@@ -127,7 +137,7 @@ def told(folder: Path | None, trials: Sequence[Trial], notice: Notice) -> Iterat
         while not stop.wait(TELL_SECONDS):
             shares = [share for place in places if (share := place.share()) is not None]
             if shares:
-                notice(f"{counted(len(shares), 'trial')} under way, {fmean(shares):.0%}")
+                notice(f"{counted(len(shares), noun)} under way, {fmean(shares):.0%}")
 
     thread = threading.Thread(target=look, daemon=True)
     thread.start()
@@ -136,6 +146,37 @@ def told(folder: Path | None, trials: Sequence[Trial], notice: Notice) -> Iterat
     finally:
         stop.set()
         thread.join()
+        for place in places:
+            place.untell()
+
+
+def underway_of(store: Path) -> Path:
+    """The folder beside a store for what its trials under way keep.
+
+    >>> str(underway_of(Path("runs.sqlite")))
+    'runs.sqlite.underway'
+    """
+    return store.with_name(store.name + ".underway")
+
+
+def clear_done(folder: Path, done: Iterable[str]) -> int:
+    """Remove what trials with a record left there: they ended under another engine, or in another
+    population. The bytes of what remains, which a run may yet go on from.
+
+    Parameters
+    ----------
+    folder : of `underway_of`; it may be missing.
+    done : keys of the trials that have a record.
+    """
+    names = {key[:DIGITS] for key in done}
+    for path in folder.glob("*"):
+        if path.name[:DIGITS] in names:
+            shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(
+                missing_ok=True
+            )
+    kept = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".share"]
+    remove_if_empty(folder)
+    return sum(path.stat().st_size for path in kept)
 
 
 def remove_if_empty(folder: Path | None) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from typing import Annotated, Any
 
 import typer
@@ -18,6 +20,7 @@ from amongst.cli.search import search
 from amongst.cli.theory import theory
 from amongst.cli.wording import worded
 from amongst.errors import AmongstError
+from amongst.wording import COMMAND
 
 __all__ = ["app", "main"]
 
@@ -83,6 +86,8 @@ def _options(
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; a mistake costs one line on standard error and exit code 2."""
     prepare()
+    given = sys.argv[1:] if arguments is None else arguments
+    command = COMMAND.set(shlex.join(["amongst", *given]))
     try:
         with one_line_warnings():
             app(arguments)
@@ -94,3 +99,5 @@ def main(arguments: list[str] | None = None) -> None:
         if type(error).__name__ != "OutOfMemoryError":
             raise
         fail("the GPU has not enough memory. Use a smaller --batch-size, or --device cpu.")
+    finally:
+        COMMAND.reset(command)
