@@ -237,7 +237,7 @@ class LWLoss(PartialLabelLoss):
     def _own(self, weights: Tensor, outside: Tensor) -> bool:
         if weights.shape != outside.shape:
             return False
-        return bool(((weights * outside).any(-1) == outside.any(-1)).all())
+        return bool((((weights != 0) & outside).any(-1) == outside.any(-1)).all())
 
 
 class PRODENLoss(PartialLabelLoss):
@@ -261,7 +261,7 @@ class PRODENLoss(PartialLabelLoss):
         return partial.weighted_cross_entropy(scores, inside, weights)
 
     def _own(self, weights: Tensor, outside: Tensor) -> bool:
-        return weights.shape == outside.shape and not bool((weights * outside).any())
+        return weights.shape == outside.shape and not bool(((weights != 0) & outside).any())
 
 
 class RCLoss(PRODENLoss):
