@@ -304,6 +304,20 @@ def test_a_name_of_two_words_stands_over_one_value(tmp_path: Path) -> None:
     assert read_table(path).feature_names == ("wing length",)
 
 
+def test_a_decimal_comma_may_have_any_blank_beside_it(tmp_path: Path) -> None:
+    """A separator of units, which Python calls a blank and pandas does not, was a bare ValueError."""
+    path = write(tmp_path, "wing;labels\n1,5\x1f;a|b\n2,5\N{NO-BREAK SPACE};a\n")
+    assert read_table(path, candidates="labels").features.tolist() == [[1.5], [2.5]]
+
+
+def test_damaged_notes_of_pandas_are_told(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    table = pyarrow.table({"wing": [1.5]}).replace_schema_metadata({"pandas": "{"})
+    pytest.importorskip("pyarrow.parquet").write_table(table, tmp_path / "own.parquet")
+    with pytest.raises(FileFormatError, match="cannot be read as Parquet"):
+        read_table(tmp_path / "own.parquet")
+
+
 def test_holes_in_whole_numbers_are_named_still(tmp_path: Path) -> None:
     frame = pd.DataFrame({"eggs": pd.array([None, *range(29)], dtype="Int64"), "labels": "a|b"})
     frame.to_parquet(tmp_path / "own.parquet")

@@ -153,3 +153,9 @@ def test_an_interrupted_fit_without_a_checkpoint_does_not_promise_to_go_on(
     model = LWClassifier(model="linear", epochs=3, random_state=0)
     with pytest.raises(KeyboardInterrupt, match=r"epoch 1 of 3 is kept\.$"):
         model.fit(np.eye(3), ["a", "b", "a|b"])
+
+
+@pytest.mark.parametrize("scaling", ["none", "standard"])
+def test_a_scaling_that_is_unknown_says_how_to_have_none(scaling: str) -> None:
+    with pytest.raises(InputError, match=r"scaling='\w+' is unknown; give 'auto', or None"):
+        LWClassifier(scaling=scaling, epochs=1).fit(np.eye(3), ["a|b", "b", "c"])

@@ -155,7 +155,7 @@ def _with_points(frame: pd.DataFrame, labels: Collection[str]) -> pd.DataFrame:
         return frame
     for name in others:
         if _has_commas(frame[name]):
-            frame[name] = frame[name].str.replace(",", ".").astype(np.float64)
+            frame[name] = frame[name].str.strip().str.replace(",", ".").astype(np.float64)
     return frame
 
 
@@ -179,7 +179,11 @@ def read_parquet_frame(path: Path) -> pd.DataFrame:
     try:
         table = parquet.read_table(path)
         frame = table.to_pandas()
-    except (pyarrow.ArrowException, OSError) as error:
+    except (
+        pyarrow.ArrowException,
+        OSError,
+        ValueError,
+    ) as error:  # also of what pandas noted in it
         reason = " ".join(str(error).split())
         raise FileFormatError(f"{path} cannot be read as Parquet: {reason}") from error
     exact = [field.name for field in table.schema if pyarrow.types.is_decimal(field.type)]

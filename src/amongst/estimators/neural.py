@@ -16,7 +16,7 @@ import torch
 
 from amongst.archive import Arrays
 from amongst.candidates import CandidateSets
-from amongst.checks import check_choice, check_integer
+from amongst.checks import check_integer
 from amongst.datasets import fit_scaling
 from amongst.engine import (
     Features,
@@ -274,7 +274,10 @@ class NeuralClassifier(PartialLabelClassifier):
     def _fit_scaling(self, X: npt.NDArray[Any]) -> tuple[Any, Any]:
         if self.scaling is None:
             return None, None
-        check_choice("scaling", self.scaling, ("auto",))
+        if self.scaling != "auto":
+            raise InputError(
+                f"scaling={self.scaling!r} is unknown; give 'auto', or None for features as they are."
+            )
         fitted = fit_scaling(X, "unit" if _are_pixels(X) else "standard")
         return fitted.shift, fitted.scale
 
