@@ -168,3 +168,26 @@ def test_a_cache_can_be_shared(tmp_path: Path) -> None:
     finally:
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "copy").stat().st_mode) == 0o640
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
+def test_a_private_file_is_private_while_it_is_written(tmp_path: Path) -> None:
+    target = tmp_path / "model"
+    target.touch(mode=0o600)
+    with atomic_write(target) as file:
+        (temporary,) = set(tmp_path.iterdir()) - {target}
+        assert stat.S_IMODE(temporary.stat().st_mode) == 0o600
+        file.write(b"1")
+    assert stat.S_IMODE(target.stat().st_mode) == 0o600
+
+
+def test_the_umask_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is the process's: read by setting it, it made another thread's files private."""
+
+    def touched(_: int) -> int:
+        raise AssertionError("the umask was set")
+
+    monkeypatch.setattr(os, "umask", touched)
+    with atomic_write(tmp_path / "copy") as file:
+        file.write(b"1")
+    assert (tmp_path / "copy").read_bytes() == b"1"

@@ -9,9 +9,9 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import secrets
 import shutil
 import socket
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -32,6 +32,7 @@ def atomic_write(path: Path) -> Iterator[BinaryIO]:
     """A file that appears under its name only when it is complete; the mode of one that was there
     is kept.
 
+    >>> import tempfile
     >>> target = Path(tempfile.mkdtemp()) / "numbers"
     >>> with atomic_write(target) as file:
     ...     _ = file.write(b"123")
@@ -41,15 +42,16 @@ def atomic_write(path: Path) -> Iterator[BinaryIO]:
     b'123'
     """
     clear_abandoned(path)
-    # mkstemp's files are the owner's alone, and a cache may be shared
-    mode = path.stat().st_mode & 0o7777 if path.exists() else 0o666 & ~_umask()
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=temporary_prefix(path))
+    mode = path.stat().st_mode & 0o7777 if path.exists() else None
+    temporary = path.parent / f"{temporary_prefix(path)}{secrets.token_hex(8)}"
+    made = open(temporary, "xb", opener=None if mode is None else _for_the_owner)  # noqa: SIM115
     try:
-        with os.fdopen(handle, "wb") as file:
+        with made as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, mode)
+        if mode is not None:
+            os.chmod(temporary, mode)
         os.replace(temporary, path)
     except BaseException:
         with suppress(OSError):
@@ -119,8 +121,6 @@ def _replace(target: Path, content: bytes) -> None:
         file.write(content)
 
 
-def _umask() -> int:
-    """The process's umask, which can only be read by setting it."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
+def _for_the_owner(name: str, flags: int) -> int:
+    """What takes the place of a private file is private from the start."""
+    return os.open(name, flags, 0o600)

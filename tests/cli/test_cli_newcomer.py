@@ -167,10 +167,10 @@ def test_saving_names_the_path_that_was_given(
     with pytest.raises(InputError, match="is a folder; name a file"):
         write_atomically(tmp_path, b"")
 
-    def denied(**_: object) -> None:
+    def denied(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied", "/somewhere/.m.ju50up_g")
 
-    monkeypatch.setattr("amongst.atomic.tempfile.mkstemp", denied)
+    monkeypatch.setattr("amongst.atomic.open", denied, raising=False)
     with pytest.raises(OSError, match="m' cannot be written: Permission denied") as raised:
         write_atomically(tmp_path / "m", b"")
     assert isinstance(raised.value, AmongstError)
