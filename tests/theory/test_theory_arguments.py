@@ -152,6 +152,13 @@ def test_rates_of_no_rows_are_not_sought() -> None:
         estimate_class_q(np.zeros((0, 3)), np.full(3, 1 / 3))
 
 
+def test_scores_may_come_with_their_gradient() -> None:
+    g, loss = torch.tensor(G, requires_grad=True), fixed_weights(W)
+    assert monte_carlo_risk(loss, g, 0.1, 0, seed=0) == monte_carlo_risk(loss, G, 0.1, 0, seed=0)
+    exact_risk(loss, g, 0.1, 0).backward()  # type: ignore[no-untyped-call]
+    assert g.grad is not None
+
+
 def test_a_posterior_may_come_with_its_gradient() -> None:
     sets, posterior = [["a", "b"], ["a"]], torch.full((2, 2), 0.5, requires_grad=True)
     found, plain = (estimate_class_q(sets, p, tolerance=0.1) for p in (posterior * 1, [0.5, 0.5]))

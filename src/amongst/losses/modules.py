@@ -144,10 +144,9 @@ class PartialLabelLoss(nn.Module):
         scores = door.as_scores(scores, k, self.inside.device)
         index = door.as_index(index, len(scores), n)
         if self._looks():
-            index = door.in_range(index, n)
-        elif self.check:
-            index = door.from_the_start(index, n)
-        return scores, index.to(self.inside.device)
+            return scores, door.in_range(index, n).to(self.inside.device)
+        rows = index.to(self.inside.device)
+        return scores, door.from_the_start(rows, n) if self.check else rows
 
     def _looks(self) -> bool:
         return self.check and door.can_look() and not self.inside.is_meta

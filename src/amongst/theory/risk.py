@@ -249,7 +249,7 @@ def monte_carlo_risk(
     Q[y] = rates.numpy()
     labels = np.full(draws, y)
     sets = class_dependent(labels, Q, classes=range(len(Q)), exclude_full=exclude_full, seed=seed)
-    values = loss(scores, torch.from_numpy(sets.to_mask())).numpy()
+    values = loss(scores, torch.from_numpy(sets.to_mask())).detach().numpy()
     mean, error = float(values.mean()), float(values.std(ddof=1) / draws**0.5)
     half = float(norm.ppf(0.5 + confidence / 2)) * error
     return Estimate(mean, error, mean - half, mean + half, draws)
