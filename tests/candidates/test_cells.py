@@ -96,3 +96,11 @@ def test_a_mask_is_told_by_its_first_other_cell() -> None:
     table = np.array([[Cell("True"), Cell("owl")], [Cell("1"), Cell("1")]], dtype=object)
     assert zeros_and_ones(table) is None
     assert seen == ["True", "owl"]
+
+
+@pytest.mark.parametrize(("item", "remedy"), [(None, "Leave it out"), ([1], "Make it a string")])
+def test_what_cannot_be_a_label_has_a_remedy(item: object, remedy: str) -> None:
+    with pytest.raises(
+        InputError, match=rf"row 3 contains .*, which cannot be a label; .*\. {remedy}"
+    ):
+        read_cell(["owl", item], where="row 3")

@@ -232,9 +232,10 @@ def _label(item: Any, where: str) -> Any:
         )
     if _is_hashable(item) and not is_missing(item):
         return _no_share(plain(item), where)
+    remedy = "Leave it out of the set." if is_missing(item) else "Make it a string."
     raise InputError(
-        f"{where} contains {item!r}, which cannot be a label; labels are strings, numbers or "
-        "other hashable values."
+        f"{where} contains {item!r}, which cannot be a label; labels are strings, numbers or other "
+        f"hashable values. {remedy}"
     )
 
 
