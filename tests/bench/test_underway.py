@@ -11,6 +11,7 @@ import time
 from dataclasses import asdict
 from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
@@ -148,6 +149,18 @@ def test_the_runner_is_told_how_far_populations_in_other_processes_are(
     assert all(re.fullmatch(r"[12] populations? under way, \d+%", line) for line in words)
     executor.close()
     assert not tmp_path.exists()
+
+
+def test_a_share_is_written_at_most_once_a_second(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, now = UnderWay(tmp_path, TRIAL.key), iter((100.0, 100.5, 101.0))
+    monkeypatch.setattr(underway, "time", SimpleNamespace(monotonic=lambda: next(now)))
+    tell, seen = place.teller(), []
+    for share in (0.1, 0.2, 0.3):
+        tell(share)
+        seen.append(place.share())
+    assert seen == [0.1, 0.1, 0.3]
 
 
 def test_what_trials_with_a_record_left_is_removed_and_the_rest_is_counted(tmp_path: Path) -> None:

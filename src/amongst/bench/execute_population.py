@@ -178,7 +178,8 @@ def _teller(notice: Notice, place: UnderWay, members: int) -> Callable[[Progress
         return partial(_tell, notice, members)
     if place.folder is None:
         return None
-    return lambda progress: place.tell(progress.done / progress.total)
+    tell = place.teller()
+    return lambda progress: tell(progress.done / progress.total)
 
 
 def _tell(notice: Callable[[str], None], members: int, progress: Progress) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,16 +74,12 @@ class UnderWay:
         state = start(model, data, method, settings)
         with suppress(AmongstError):  # none, a broken one, or one of other software: begin anew
             load_checkpoint(self.checkpoint, state, mark, settings.epochs)
-        pause, told = Pause(), 0.0
+        pause, tell = Pause(), self.teller()
 
         def on_epoch(state: Training) -> None:
-            nonlocal told
-            now = time.monotonic()
-            folder.mkdir(parents=True, exist_ok=True)  # another runner that ends may remove it
-            if now - told >= TELL_SECONDS:
-                told = now
-                self.tell(state.epoch / settings.epochs)
-            if now - pause.end >= SAVE_SECONDS and pause.over():
+            tell(state.epoch / settings.epochs)
+            if time.monotonic() - pause.end >= SAVE_SECONDS and pause.over():
+                folder.mkdir(parents=True, exist_ok=True)  # another runner that ends may remove it
                 with pause:
                     save_checkpoint(self.checkpoint, state, mark)
 
@@ -94,6 +91,19 @@ class UnderWay:
         with suppress(OSError):
             share_file.parent.mkdir(parents=True, exist_ok=True)
             share_file.write_text(str(share), "ascii")
+
+    def teller(self) -> Callable[[float], None]:
+        """`tell`, at most once a second: epochs may be shorter than the writing."""
+        last = -math.inf
+
+        def tell(share: float) -> None:
+            nonlocal last
+            now = time.monotonic()
+            if now - last >= TELL_SECONDS:
+                last = now
+                self.tell(share)
+
+        return tell
 
     def share(self) -> float | None:
         """What was told last; None if nothing was, or it is being written."""
