@@ -9,8 +9,11 @@ import pandas as pd
 import pytest
 import scipy.io
 
+from amongst import as_candidates
 from amongst.bench import Record, Store, Trial
 from amongst.cli import main
+from amongst.cli.wording import worded
+from amongst.errors import AmongstWarning
 
 
 @pytest.fixture
@@ -113,6 +116,13 @@ def test_a_file_that_the_system_refuses_is_named(
         2,
         "amongst: iris.csv: Permission denied\n",
     )
+
+
+@pytest.mark.parametrize("cell", ["yes", "1"])
+def test_columns_that_may_be_classes_are_told_in_these_words(cell: str) -> None:
+    with pytest.warns(AmongstWarning, match="^y holds") as told:
+        as_candidates(pd.DataFrame({"owl": [cell, None], "kite": [cell, cell]}))
+    assert worded(str(told[0].message)).startswith("the table of candidates holds")
 
 
 def test_without_a_command_there_is_help(capsys: pytest.CaptureFixture[str]) -> None:

@@ -57,6 +57,8 @@ PHRASES: Phrases = (
     (r"^y has too few rows", "there are too few rows"),
     (r"^y mixes labels of different", "the candidate labels have different"),
     (r"^y holds labels such as", "the candidate labels include"),
+    (r"^y holds (?=.* in \d+ columns)", "the table of candidates holds "),
+    (r"\bRaise batch_size\b", "Raise --batch-size"),
     (r"(every candidate set) in y\b", r"\1"),
     (r"\b(use another) study_name", r"\1 --study-name"),
     (r"^(candidates|truth|features|index|ignore)(?= \(|:)", r"--\1"),
