@@ -46,6 +46,10 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             ["fit", "iris.csv", "--ignore", "truth", "--model", "convnet"],
             "has shape (4,). Use --model mlp.",
         ),
+        (
+            ["fit", "iris.csv", "--ignore", "truth", "--batch-size", "1"],
+            "Raise --batch-size, add rows, or use --model linear.",
+        ),
         (["fit", "one.csv", "-c", "species"], "amongst: the candidate labels have one class"),
         (["fit", "."], "is a folder; give a file."),
         (
