@@ -24,6 +24,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     frame["species"], frame["truth"] = ["setosa|virginica", "virginica", "setosa"], "virginica"
     frame.to_csv("iris.csv", index=False)
     frame.assign(truth=None).to_csv("no_truth.csv", index=False)
+    frame.set_axis(["r", "s", "t"]).to_csv("names.csv")
     frame.assign(species="a").to_csv("two.csv", index=False)
     frame.drop(columns="truth").assign(species="a").to_csv("one.csv", index=False)
     Path("x.foo").write_text("a", "utf-8")
@@ -55,6 +56,10 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (
             ["fit", "two.csv"],
             "If one of them holds the candidate labels, name it with --candidates.",
+        ),
+        (
+            ["describe", "names.csv", "-c", "species"],
+            "If 'Unnamed: 0' names the rows, leave it out, or name it by --index 'Unnamed: 0' of fit",
         ),
         (["fit", "a.mat"], "; name others with --features, --candidates and --truth"),
         (["fit", "a.npz"], "holds the features? Name it with --features; it holds: a, b."),

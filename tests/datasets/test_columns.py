@@ -200,3 +200,17 @@ def test_twelve_columns_are_listed(tmp_path: Path, count: int, more: str) -> Non
     with pytest.raises(InputError) as caught:
         read_table(path, truth="zzz")
     assert str(caught.value).endswith(f"Its columns: a, b, c, d, e, f, g, h, i, j, k, l{more}")
+
+
+@pytest.mark.parametrize(("cells", "said"), [("rst", True), ("rsr", False), ("r12", False)])
+def test_text_that_differs_in_every_row_may_name_the_rows(
+    tmp_path: Path, cells: str, said: bool
+) -> None:
+    """As the names of rows that R writes into a first column without a name."""
+    path = write(tmp_path, '"",wing,s\n' + "".join(f"{cell},1.5,a|b\n" for cell in cells))
+    with pytest.raises(InputError, match=f"'Unnamed: 0' holds {cells[0]!r} in row 0") as told:
+        read_table(path, candidates="s")
+    hint = "If 'Unnamed: 0' names the rows, pass index='Unnamed: 0'."
+    assert str(told.value).endswith(hint) == said
+    table = read_table(path, candidates="s", index="Unnamed: 0")
+    assert table.index.tolist() == list(cells)

@@ -24,6 +24,10 @@ PHRASES: Phrases = (
         r"Encode them as numbers, name them in ignore=\S+ or choose columns with features=\S+",
         "Encode them as numbers, leave them out with --ignore, or choose columns with --features.",
     ),
+    (
+        r"(If ('[^']*') names the rows), pass index=\2",
+        r"\1, leave it out, or name it by --index \2 of fit and search",
+    ),
     (r"name it in candidates=…\.", "name it with --candidates."),
     (
         r"; name other keys, or None for candidates or truth that are not known",

@@ -225,10 +225,12 @@ def _not_numbers(path: Path, frame: pd.DataFrame, bad: list[str]) -> str:
     mixed = " while other rows hold numbers (mixed types)" if some else ""
     comma = isinstance(value, str) and COMMA.fullmatch(value.strip()) is not None
     hint = " Write numbers without a comma, decimals with a point." if comma else ""
+    unlike = len(odd) == len(frame) > 1 and frame[bad[0]].astype(str).is_unique
+    names = f" If {bad[0]!r} names the rows, pass index={bad[0]!r}." if unlike else ""
     return (
         f"{path}: these feature columns are not numeric: {shown}; {bad[0]!r} holds {value!r} in "
         f"row {row}{mixed}.{hint} Encode them as numbers, name them in ignore=[…], or choose columns "
-        "with features=[…]."
+        f"with features=[…].{names}"
     )
 
 
