@@ -237,3 +237,12 @@ def test_plus_and_minus_are_two_answers() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert as_candidates(["+|-", "-"]).n_classes == 2
+
+
+def test_a_table_that_is_not_of_pandas_keeps_the_names_of_its_columns() -> None:
+    """They were lost: the classes of a 0/1 table of Arrow or polars became 0, 1, 2."""
+    arrow = pytest.importorskip("pyarrow")
+    table = arrow.table({"owl": [1, 0], "kite": [0, 1], "wren": [1, 1]})
+    assert as_candidates(table).to_lists() == [["owl", "wren"], ["kite", "wren"]]
+    votes = arrow.table({"anna": ["owl", "kite"], "ben": [None, "owl"]})
+    assert as_candidates(votes).to_lists() == [["owl"], ["kite", "owl"]]

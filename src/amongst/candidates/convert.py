@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
+from collections.abc import Hashable, Iterable, Mapping, Set
 from itertools import chain
 from typing import Any, Literal, get_args
 
@@ -126,6 +126,8 @@ def from_cells(
 
 
 def _from_other(y: Any, known: npt.NDArray[Any] | None, kind: str, separator: str) -> CandidateSets:
+    if hasattr(y, "to_pandas") and hasattr(y, "columns"):
+        y = y.to_pandas()  # a table of Arrow or polars, whose columns may be the classes
     if hasattr(y, "__array__") and not isinstance(y, np.ndarray | pd.DataFrame | pd.Series):
         y = np.asarray(y)  # a tensor would give its numbers as tensors, of which no two are equal
     y = y if kind in ("mask", "annotators") else _one_column(y, kind)
@@ -208,14 +210,10 @@ def _guess(y: Any) -> str:
     if isinstance(y, np.ndarray) and y.ndim != 1:
         raise InputError(f"y has {y.ndim} dimensions; give one label, or one set, for each row.")
     if isinstance(y, str | Mapping | Set) or not hasattr(y, "__len__"):
-        if not hasattr(y, "__array__"):
-            raise InputError(
-                f"y is {y!r} of type {type(y).__name__}; give one entry for each row: "
-                "a list of sets, a 0/1 matrix, or labels."
-            )
-        return _guess(np.asarray(y))
-    if not isinstance(y, np.ndarray | pd.Series | Sequence) and hasattr(y, "__array__"):
-        return _guess(np.asarray(y))
+        raise InputError(
+            f"y is {y!r} of type {type(y).__name__}; give one entry for each row: "
+            "a list of sets, a 0/1 matrix, or labels."
+        )
     return _guess_by_items(list(y))
 
 
