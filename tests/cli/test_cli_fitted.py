@@ -99,6 +99,23 @@ def test_a_label_that_the_model_does_not_know_has_a_remedy_at_the_command_line(
     assert "classes" not in said
 
 
+def test_a_model_of_an_array_takes_the_columns_of_a_table_in_the_order_that_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It asked for columns x0, x1, …, and refused to be told which they are."""
+    np.savez(tmp_path / "own.npz", X=X, S=SETS.mask)
+    FEATURES[["f3", "f1", "f2"]].to_csv(tmp_path / "own.csv", index=False)
+    run("fit", tmp_path / "own.npz", "--out", tmp_path / "model", *QUICK)
+    model, out = tmp_path / "model", ["--out", tmp_path / "p.csv"]
+    with pytest.raises(SystemExit):
+        main([str(word) for word in ("predict", model, tmp_path / "own.csv", *out)])
+    assert "3 columns had no names. Name as many, in their order" in capsys.readouterr().err
+    run("predict", model, tmp_path / "own.csv", "--features", "f1,f2,f3", *out)
+    found = pd.read_csv(tmp_path / "p.csv")
+    run("predict", model, tmp_path / "own.npz", *out)
+    pd.testing.assert_frame_equal(found, pd.read_csv(tmp_path / "p.csv"))
+
+
 def test_names_of_rows_come_back_as_written(tmp_path: Path) -> None:
     names = [f"{row:04d}" for row in range(60)]
     frame = FEATURES.assign(s=SETS.to_strings(), id=names)

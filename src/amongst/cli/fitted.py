@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amongst.cli.files import READABLE
-from amongst.cli.reading import frame_of
+from amongst.cli.reading import apart, frame_of
 from amongst.cli.wording import FITTED, worded
 from amongst.wording import counted
 
@@ -121,11 +121,18 @@ def _known_index(fitted: dict[str, Any], file: Path) -> str | None:
 def _columns(
     estimator: PartialLabelClassifier, file: Path, features: list[str] | None
 ) -> dict[str, Any]:
-    from amongst.datasets.guess import guess_candidates
+    from amongst.datasets.guess import column_names, guess_candidates
     from amongst.errors import InputError
 
-    names = _names(estimator)
-    if names is not None and features:
+    names, features = _names(estimator), apart(file, features)
+    of_array = names == [f"x{at}" for at in range(estimator.n_features_in_)]
+    if of_array and not features and "x0" not in column_names(file):
+        raise InputError(
+            f"{file} does not have the columns x0, x1, …: the model was fitted on an array, whose "
+            f"{counted(estimator.n_features_in_, 'column')} had no names. Name as many, in their order, "
+            "with --features."
+        )
+    if names is not None and features and not of_array:
         raise InputError(
             f"--features {features[0]} is not needed: the model was fitted on columns with names, "
             "and takes those. Leave it out."
@@ -150,6 +157,7 @@ def _arrays(
 
 def _as_fitted(table: Table, estimator: PartialLabelClassifier, file: Path) -> Table:
     """Where one side has no names, columns are taken in their order."""
+    from amongst.datasets.guess import ARRAYS
     from amongst.errors import AmongstWarning, InputError
 
     d, n = table.features.shape[1], estimator.n_features_in_
@@ -161,6 +169,8 @@ def _as_fitted(table: Table, estimator: PartialLabelClassifier, file: Path) -> T
     names = _names(estimator)
     if names is None or table.feature_names == tuple(names):
         return table
+    if file.suffix.lower() not in ARRAYS:  # named by the person, in their order
+        return replace(table, feature_names=tuple(names))
     line = f"the columns of {file} have no names; they are taken in the order of the model's."
     warnings.warn(line, AmongstWarning, stacklevel=2)
     return replace(table, feature_names=tuple(names))
