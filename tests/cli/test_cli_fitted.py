@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from amongst import load
+from amongst import PLKNNClassifier, load
 from amongst.candidates import uniform
 from amongst.cli import main
 
@@ -114,6 +114,14 @@ def test_a_model_of_an_array_takes_the_columns_of_a_table_in_the_order_that_is_n
     found = pd.read_csv(tmp_path / "p.csv")
     run("predict", model, tmp_path / "own.npz", *out)
     pd.testing.assert_frame_equal(found, pd.read_csv(tmp_path / "p.csv"))
+
+
+def test_a_model_from_python_finds_the_column_of_candidates_as_fit_does(tmp_path: Path) -> None:
+    sets = uniform(np.array(["ant", "bee", "cat"])[TRUE], 0.3, seed=0)
+    FEATURES.assign(seen=sets.to_strings()).to_csv(tmp_path / "own.csv", index=False)
+    PLKNNClassifier().fit(X, sets).save(tmp_path / "model")
+    found = chosen(tmp_path, tmp_path / "own.csv")["label"]
+    assert sets.contains(found).all()
 
 
 def test_names_of_rows_come_back_as_written(tmp_path: Path) -> None:

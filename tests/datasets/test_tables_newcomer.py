@@ -407,3 +407,13 @@ def test_bars_between_columns_are_told_from_bars_between_labels(tmp_path: Path) 
     path.write_text("wing|weight|seen\n1|2|owl/kite\n3|4|owl\n")
     with pytest.raises(FileFormatError, match=r"has \| between its columns.*commas, semicolons"):
         read_table(path)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0)])
+def test_an_array_without_rows_is_told(tmp_path: Path, shape: tuple[int, int]) -> None:
+    """It was a traceback of NumPy, or a table of nothing."""
+    np.savez(tmp_path / "own.npz", X=np.zeros(shape))
+    scipy.io.savemat(tmp_path / "own.mat", {"data": np.zeros(shape)})
+    for name in ("own.npz", "own.mat"):
+        with pytest.raises(FileFormatError, match="has no rows or no columns"):
+            read_table(tmp_path / name)

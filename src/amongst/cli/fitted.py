@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from amongst.datasets import Table
     from amongst.estimators import PartialLabelClassifier
 
-__all__ = ["features_for", "load_model", "read_for"]
+__all__ = ["features_for", "known_candidates", "load_model", "read_for"]
 
 
 def load_model(path: Path) -> Any:
@@ -90,6 +90,15 @@ def read_for(
 def features_for(estimator: PartialLabelClassifier, table: Table) -> Any:
     """With names for a model that has names, without for one that was fitted on an array."""
     return table.features if _names(estimator) is None else frame_of(table)
+
+
+def known_candidates(estimator: PartialLabelClassifier, file: Path) -> list[str] | None:
+    """The columns that were named when fitting; of a model from Python, the one that is plainly they."""
+    from amongst.datasets.guess import guess_candidates
+
+    known: list[str] | None = estimator.metadata_.get("candidates")
+    guessed = None if known else guess_candidates(file)
+    return known if guessed is None else [guessed]
 
 
 def _names(estimator: PartialLabelClassifier) -> list[str] | None:

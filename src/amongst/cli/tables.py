@@ -18,7 +18,7 @@ from amongst.cli.files import (
     check_target,
     write_table,
 )
-from amongst.cli.fitted import features_for, load_model, read_for
+from amongst.cli.fitted import features_for, known_candidates, load_model, read_for
 from amongst.cli.reading import Columns, apart, frame_of, one_or_many, sets_of
 from amongst.cli.saying import interruptible, tell
 from amongst.wording import counted
@@ -243,8 +243,8 @@ def disambiguate(
 ) -> None:
     """Find the most likely candidate of every row: label, confidence, runner-up."""
     estimator, file = _opened(model, file, out)
-    columns = one_or_many(apart(file, candidates) or estimator.metadata_.get("candidates"))
-    table = read_for(estimator, file, columns, features, index, empty)
+    columns = apart(file, candidates) or known_candidates(estimator, file)
+    table = read_for(estimator, file, one_or_many(columns), features, index, empty)
     answer = estimator.disambiguate(features_for(estimator, table), sets_of(table, file))
     _write(answer, table, out)
 

@@ -74,6 +74,8 @@ def feature_array(
             f"features={key!r} of {path} has shape {found.shape} and type {found.dtype}; it must "
             "be numeric with one row for each example."
         )
+    if not found.size:
+        raise FileFormatError(f"{path}: {key!r} has no rows or no columns (shape {found.shape}).")
     return as_float(found.reshape(len(found), -1))
 
 

@@ -82,6 +82,8 @@ def read_partial_mat(
 def _features(path: Path, arrays: dict[str, Any], key: str) -> npt.NDArray[np.float64]:
     found = _get(path, arrays, key, "features")
     dense = found.toarray() if sp.issparse(found) else np.asarray(found)
+    if not dense.size:
+        raise FileFormatError(f"{path}: {key!r} has no rows or no columns (shape {dense.shape}).")
     features = np.ascontiguousarray(dense, dtype=np.float64)
     bad = np.argwhere(~np.isfinite(features))
     if len(bad):
