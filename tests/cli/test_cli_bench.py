@@ -295,25 +295,13 @@ def test_a_mistake_is_one_sentence(
     assert not list(tmp_path.iterdir())
 
 
-SCRIPT = """
-import sys, typer
-from amongst.cli import bench
-from amongst.cli.results import results
-app = typer.Typer(pretty_exceptions_enable=False)
-app.command()(bench.reproduce)
-app.command()(results)
-sys.argv[0] = "amongst"
-app()
-"""
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_says_how_to_go_on(tmp_path: Path, number: signal.Signals) -> None:
     store = tmp_path / "s.sqlite"
     options = ["reproduce", "demo", "--seeds", "3", "--epochs", "20", "--engine", "local",
                "--workers", "1", "--device", "cpu", "--store", str(store)]  # fmt: skip
     process = subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, *options], stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "amongst", *options], stderr=subprocess.PIPE, text=True
     )
     while process.poll() is None and not (store.is_file() and _count(store)):
         time.sleep(0.05)
