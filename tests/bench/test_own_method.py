@@ -87,6 +87,21 @@ def test_a_name_that_training_has_is_refused(monkeypatch: pytest.MonkeyPatch) ->
         planned(monkeypatch, Clashing)
 
 
+@pytest.mark.parametrize(
+    ("grid", "said"),
+    [
+        ({"lr": (0.1,), "gama": (2.0, 3.0)}, r"names 'gama', which is neither.*mean 'gamma'\?"),
+        ({"lr": (0.1,), "gamma": 2.0}, r"has gamma=2.0; give a tuple of values"),
+    ],
+)
+def test_a_grid_that_nothing_reads_is_refused(
+    monkeypatch: pytest.MonkeyPatch, grid: Mapping[str, Any], said: str
+) -> None:
+    monkeypatch.setattr(Steep, "grid", grid)
+    with pytest.raises(InputError, match=rf"the grid of the method 'lw-tempered' {said}"):
+        planned(monkeypatch, Steep)
+
+
 def test_without_a_grid_a_search_keeps_to_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Steep, "grid", Method.grid)
     (trial,) = planned(monkeypatch, Steep).trials

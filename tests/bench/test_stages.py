@@ -301,9 +301,7 @@ def test_folds_of_two_seeds_screen_and_choose_apart() -> None:
 
 def test_search_seeds_are_refused_where_each_seed_has_folds_of_its_own() -> None:
     folds = {"datasets": ("digits",), "folds": 2, "quick": True, "epochs": FULL, "models": ("mlp",)}
-    with pytest.raises(
-        InputError, match=r"search_seeds=1 is fewer than seeds=2.*Leave search_seeds"
-    ):
+    with pytest.raises(InputError, match=r"search_seeds=1 is fewer than seeds=2.*Leave it out"):
         check_data(make_plan(request("compare", seeds=2, **folds)))
     check_data(make_plan(request("compare", seeds=1, **folds)))
     check_data(make_plan(request("compare", seeds=2, **folds | {"folds": None})))

@@ -140,7 +140,7 @@ def _check_search_seeds(cell: Cell, request: Request) -> None:
         raise InputError(
             f"search_seeds={request.search_seeds} is fewer than seeds={request.seeds}, and in the "
             f"cross-validation of {cell.slot.dataset!r} each seed has folds of its own, which choose "
-            "for themselves. Leave search_seeds out, or use seeds=1."
+            "for themselves. Leave it out, or use seeds=1."
         )
 
 

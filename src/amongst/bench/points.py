@@ -9,7 +9,7 @@ from typing import Any
 
 from amongst.bench.paper import Point, published_point
 from amongst.bench.record import Scalar
-from amongst.checks import check_choice
+from amongst.checks import check_choice, near_matches
 from amongst.errors import InputError
 from amongst.methods import LW, METHODS, Method, Protocol, get_protocol
 
@@ -94,6 +94,7 @@ def points(
     if kind is None:
         return _classical_points(method, budget)
     base = _base(kind, model, budget)
+    _check_grid(kind, base)
     found = _searched(kind, dataset, condition, method, model, budget, dictated)
     return [Point(base | dict(point.values) | dictated, point.note) for point in found]
 
@@ -131,6 +132,23 @@ def _own_defaults(kind: type[Method], taken: Collection[str]) -> dict[str, Any]:
             "training. Give it another name."
         )
     return own
+
+
+def _check_grid(kind: type[Method], base: Collection[str]) -> None:
+    """A name that nothing reads would be searched all the same, and every point be the same."""
+    known = {*base, "momentum", *(field.name for field in fields(kind))}
+    for name, values in kind.grid.items():
+        if name not in known:
+            near = near_matches(name, known)
+            hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else "."
+            raise InputError(
+                f"the grid of the method {kind.name!r} names {name!r}, which is neither a "
+                f"hyper-parameter of it nor a setting of training{hint}"
+            )
+        if not isinstance(values, tuple | list):
+            raise InputError(
+                f"the grid of the method {kind.name!r} has {name}={values!r}; give a tuple of values."
+            )
 
 
 def _schedule(kind: type[Method], model: str, protocol: Protocol) -> str:
