@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from amongst.bench import read_records
+from amongst.bench.commands import reproduce_command
+from amongst.bench.plans import Request, make_plan
 from amongst.cli.app import app
 from amongst.cli.wording import worded
 from amongst.errors import InputError
@@ -39,6 +42,22 @@ def test_folds_of_a_quick_comparison_are_those_asked_for(
     trials = [record.trial for record in read_records(store)]
     assert sorted(trial.fold or 0 for trial in trials) == list(range(folds))
     assert {trial.settings["folds"] for trial in trials} == {folds}
+
+
+@pytest.mark.parametrize(
+    ("words", "epochs"), [(["--quick"], 10), ([], 100), (["--quick", "--epochs", "100"], 100)]
+)
+def test_a_quick_comparison_has_few_epochs_and_its_command_leads_back(
+    words: list[str], epochs: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked: list[Request] = []
+    monkeypatch.setattr("amongst.cli.bench._run", lambda given, *_: asked.extend(given))
+    CliRunner().invoke(app, ["compare", "lost", "--methods", "cc", *words], catch_exceptions=False)
+    plan = make_plan(asked[0])
+    assert {trial.settings["epochs"] for trial in plan.trials} == {epochs}
+    again = shlex.split(reproduce_command(plan))[1:]
+    CliRunner().invoke(app, again, catch_exceptions=False)
+    assert make_plan(asked[1]).trials == plan.trials
 
 
 def test_several_plans_share_one_command_and_its_trials(tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ from amongst.datasets import names
 __all__ = ["reproduce_command"]
 
 _COMPARED = {"search": "none", "epochs": 100}
-"""What `amongst compare` takes without being told, where that differs from a request."""
+"""What `amongst compare` takes without being told, where that differs from a request; a miniature has
+epochs of its own."""
 
 _OPTIONS = (
     "folds",
@@ -80,7 +81,7 @@ def _options(request: Request) -> dict[str, object]:
         del given["criterion"]
     usual = {name: _default(name) for name in _OPTIONS}
     if request.plan == "compare":
-        usual |= _COMPARED
+        usual |= _COMPARED | ({"epochs": EPOCHS["quick"]} if request.quick else {})
         given["epochs"] = request.epochs or EPOCHS[request.scale]
     return {name: value for name, value in given.items() if value != usual[name]}
 

@@ -208,7 +208,7 @@ def compare(
     kind: KindOption = KindName.auto,
     folds: Annotated[int | None, typer.Option(help="Of the cross-validation.")] = None,
     seeds: Seeds = None,
-    epochs: Epochs = 100,
+    epochs: Annotated[int | None, typer.Option(help="100 unless told; 10 with --quick.")] = None,
     search: Annotated[
         Search, typer.Option(help="none: defaults; grid: chosen without true labels.")
     ] = Search.none,
@@ -243,7 +243,7 @@ def compare(
         conditions=split(conditions),
         folds=folds or (None if files is None and _have_split(datasets) else 3 if quick else 5),
         seeds=seeds,
-        epochs=epochs,
+        epochs=100 if epochs is None and not quick else epochs,
         search=search.value,
         criterion=(criterion or Criterion.covering).value,
         quick=quick,
