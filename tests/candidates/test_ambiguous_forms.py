@@ -246,3 +246,17 @@ def test_a_table_that_is_not_of_pandas_keeps_the_names_of_its_columns() -> None:
     assert as_candidates(table).to_lists() == [["owl", "wren"], ["kite", "wren"]]
     votes = arrow.table({"anna": ["owl", "kite"], "ben": [None, "owl"]})
     assert as_candidates(votes).to_lists() == [["owl"], ["kite", "owl"]]
+
+
+def test_rows_without_any_label_have_no_class_to_be_full_of() -> None:
+    """Sets over no classes came out, of which `amongst describe` could not draw the sizes."""
+    for y in (["", ""], [[], []], pd.DataFrame({"a": [None, None], "b": [None, None]})):
+        with pytest.raises(InputError, match="no label in any row"):
+            as_candidates(y, empty="full")
+    assert as_candidates(["", ""], ["a", "b"], empty="full").sizes.tolist() == [2, 2]
+
+
+def test_a_label_outside_the_classes_has_a_remedy_in_sets_too() -> None:
+    sets = as_candidates(["a|b", "c"])
+    with pytest.raises(InputError, match=r"'c', which is not in classes \('a', 'b'\)\. Add it"):
+        as_candidates(sets, classes=["a", "b"])

@@ -214,15 +214,10 @@ def _guess(y: Any) -> str:
             f"y is {y!r} of type {type(y).__name__}; give one entry for each row: "
             "a list of sets, a 0/1 matrix, or labels."
         )
-    return _guess_by_items(list(y))
-
-
-def _guess_by_items(items: list[Any]) -> str:
+    items = list(y)
     if any(map(is_collection, items)):
         return "sets"
-    if any(isinstance(item, str) for item in items):
-        return "strings"
-    return "labels"
+    return "strings" if any(isinstance(item, str) for item in items) else "labels"
 
 
 def is_binary(y: npt.NDArray[Any] | pd.DataFrame) -> bool:
@@ -332,10 +327,14 @@ def _encode(
         unknown = error.args[0]
     where = labels.index(unknown)
     row = where if row_of is None else int(row_of[where])
+    raise _not_in_classes(f"y[{row}]", unknown, classes)
+
+
+def _not_in_classes(where: str, label: Any, classes: npt.NDArray[Any]) -> InputError:
     shown = ", ".join(map(repr, classes.tolist()[:8])) + (", …" if len(classes) > 8 else "")
-    raise InputError(
-        f"y[{row}] contains the label {unknown!r}, which is not in classes ({shown}). "
-        "Add it to classes, or correct the row."
+    return InputError(
+        f"{where} contains the label {label!r}, which is not in classes ({shown}). Add it to "
+        "classes, or correct the row."
     )
 
 
@@ -368,6 +367,8 @@ def _handle_empty(sets: CandidateSets, empty: Empty, table: Any = None) -> Candi
     rows = np.flatnonzero(sets.sizes == 0)
     if not len(rows):
         return sets
+    if empty == "full" and not sets.n_classes:
+        raise InputError("y has no label in any row, and so no classes. Give some rows a label.")
     if empty == "full":
         mask = sets.to_mask()
         mask[rows] = True
@@ -388,7 +389,7 @@ def _realign(sets: CandidateSets, known: npt.NDArray[Any]) -> CandidateSets:
     used = np.asarray(sets.members.sum(axis=0)).ravel() > 0
     lost = [c for c, u in zip(sets.classes.tolist(), used, strict=True) if u and c not in position]
     if lost:
-        raise InputError(f"y contains the label {lost[0]!r}, which is not in classes.")
+        raise _not_in_classes("y", lost[0], known)
     coo = sets.to_sparse().tocoo()
     target = np.array([position.get(label, -1) for label in sets.classes.tolist()])
     members = sp.csr_array(
