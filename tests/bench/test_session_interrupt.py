@@ -38,6 +38,28 @@ def test_an_interrupt_swallowed_by_a_library_is_told(
     assert [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)] == before
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_second_interrupt_does_not_cut_the_end_short(
+    number: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended: list[object] = []
+
+    def pressed_twice(*_: object, **__: object) -> None:
+        try:
+            signal.raise_signal(number)
+        finally:
+            signal.raise_signal(number)
+            ended.append(signal.getsignal(number))
+
+    monkeypatch.setattr(session, "run_plan", pressed_twice)
+    before = signal.getsignal(number)
+    request, options = Request("demo", seeds=1), Options(device="cpu", workers=1)
+    with pytest.raises(KeyboardInterrupt):
+        session.run_request(request, tmp_path / "s.sqlite", options)
+    assert ended == [signal.SIG_IGN], "processes that are started to end others take it over"
+    assert signal.getsignal(number) is before
+
+
 def test_the_command_to_go_on_with_is_the_one_that_was_given(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

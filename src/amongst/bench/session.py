@@ -263,15 +263,20 @@ def _left(size: int, store: Path) -> str:
 def _interruptible() -> Iterator[None]:
     """SIGTERM (a cluster taking the machine back) is Ctrl-C, and Ctrl-C is never lost.
 
-    An interrupt in the midst of a library's C code can come out as an error of that library.
+    An interrupt in the midst of a library's C code can come out as an error of that library. A second
+    one is ignored, here and by what ends the workers: cut short, that would leave them running, and
+    this process waiting for them.
     """
     came: list[int] = []
+    before: dict[int, Any] = {}
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         came.append(number)
+        for taken in before:
+            signal.signal(taken, signal.SIG_IGN)
         raise KeyboardInterrupt
 
-    before = _take_over(interrupt)
+    before |= _take_over(interrupt)
     try:
         yield
     except Exception as error:
