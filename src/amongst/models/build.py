@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -45,6 +46,16 @@ def are_images(in_shape: Sequence[int]) -> bool:
 
 DRAWING = threading.RLock()
 """Held while PyTorch's generators are seeded: a process has one of each, for all its threads."""
+
+
+def _new_lock() -> None:
+    """In a forked process, which has none of the threads that may have held it."""
+    global DRAWING
+    DRAWING = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_new_lock)
 
 
 @contextmanager
