@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -27,7 +26,7 @@ from amongst.bench.trial import (
     stamp,
     watch_test,
 )
-from amongst.bench.underway import DIGITS, UnderWay, remove_if_empty, told
+from amongst.bench.underway import UnderWay, remove_if_empty, told
 from amongst.defaults import made_on_cpu
 from amongst.engine import as_device
 from amongst.engine.population import (
@@ -111,11 +110,9 @@ def run_together(
     if group[0].method in CLASSICAL:
         return [run_trial(trial, device=device, files=files) for trial in group]
     place = UnderWay(scratch, group[0].key)
-    folder = None if scratch is None else scratch / group[0].key[:DIGITS]
-    records = run_group(group, device, files, folder, _teller(notice, place, len(group)))
-    if folder is not None:
-        shutil.rmtree(folder, ignore_errors=True)
-        place.forget()
+    teller = _teller(notice, place, len(group))
+    records = run_group(group, device, files, place.population, teller)
+    place.forget()
     return records
 
 

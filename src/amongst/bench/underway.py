@@ -58,6 +58,11 @@ class UnderWay:
         """The run at the end of some epoch."""
         return self._file("amongst")
 
+    @property
+    def population(self) -> Path | None:
+        """The folder of a population that goes by this trial, its first."""
+        return None if self.folder is None else self.folder / self.key[:DIGITS]
+
     def train(
         self,
         model: nn.Module,
@@ -117,8 +122,9 @@ class UnderWay:
         self._file("share").unlink(missing_ok=True)
 
     def forget(self) -> None:
-        """Remove its files: the trial is done."""
-        if self.folder is not None:
+        """Remove its files: the trial, or the population, is done."""
+        if self.population is not None:
+            shutil.rmtree(self.population, ignore_errors=True)
             self.checkpoint.unlink(missing_ok=True)
             self.untell()
 
@@ -181,9 +187,7 @@ def clear_done(folder: Path, done: Iterable[str]) -> int:
     names = {key[:DIGITS] for key in done}
     for path in folder.glob("*"):
         if path.name[:DIGITS] in names:
-            shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(
-                missing_ok=True
-            )
+            UnderWay(folder, path.name[:DIGITS]).forget()
     kept = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".share"]
     remove_if_empty(folder)
     return sum(path.stat().st_size for path in kept)

@@ -62,11 +62,13 @@ def read_for(
     labelled : whether candidate labels are wanted; true labels never are.
     """
     from amongst.datasets import read_table
+    from amongst.datasets.frames import table_format
     from amongst.datasets.guess import ARRAYS
     from amongst.errors import InputError
 
-    fitted, columns = estimator.metadata_, file.suffix.lower() not in ARRAYS
+    fitted = estimator.metadata_
     try:
+        columns = table_format(file) not in ARRAYS
         named = (
             _columns(estimator, file, features)
             if columns
@@ -166,6 +168,7 @@ def _arrays(
 
 def _as_fitted(table: Table, estimator: PartialLabelClassifier, file: Path) -> Table:
     """Where one side has no names, columns are taken in their order."""
+    from amongst.datasets.frames import table_format
     from amongst.datasets.guess import ARRAYS
     from amongst.errors import AmongstWarning, InputError
 
@@ -178,7 +181,7 @@ def _as_fitted(table: Table, estimator: PartialLabelClassifier, file: Path) -> T
     names = _names(estimator)
     if names is None or table.feature_names == tuple(names):
         return table
-    if file.suffix.lower() not in ARRAYS:  # named by the person, in their order
+    if table_format(file) not in ARRAYS:  # named by the person, in their order
         return replace(table, feature_names=tuple(names))
     line = f"the columns of {file} have no names; they are taken in the order of the model's."
     warnings.warn(line, AmongstWarning, stacklevel=2)

@@ -43,6 +43,8 @@ LONGER_LINE = re.compile(
 )
 """How pandas says it."""
 
+OPEN_QUOTE = " A double quote opens a cell there and is not closed; close it, or write it twice."
+
 _PANDAS = tuple(int(part) for part in pd.__version__.split(".")[:2])
 EXACT_FLOATS: dict[str, Any] = {} if _PANDAS >= (3, 1) else {"float_precision": "round_trip"}
 """For `pandas.read_csv`: before 3.1 it missed every third number by the last bit."""
@@ -113,10 +115,7 @@ def read_csv_frame(
                 f"{path} cannot be read as CSV: line {longer['line']} has {longer['cells']} cells, the "
                 f"first {longer['names']}. Put a cell that holds the delimiter between double quotes."
             ) from error
-        open_quote = (
-            " A double quote opens a cell there and is not closed; close it, or write it twice."
-        )
-        hint = open_quote if "inside string" in reason else ""
+        hint = OPEN_QUOTE if "inside string" in reason else ""
         raise FileFormatError(f"{path} cannot be read as CSV: {reason}.{hint}") from error
 
 
@@ -179,20 +178,15 @@ def read_parquet_frame(path: Path) -> pd.DataFrame:
     try:
         table = parquet.read_table(path)
         frame = table.to_pandas()
-    except (
-        pyarrow.ArrowException,
-        OSError,
-        ValueError,
-    ) as error:  # also of what pandas noted in it
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
         reason = " ".join(str(error).split())
         raise FileFormatError(f"{path} cannot be read as Parquet: {reason}") from error
     exact = [field.name for field in table.schema if pyarrow.types.is_decimal(field.type)]
     frame = frame.astype({name: float for name in exact if name in frame.columns})
     for field in table.schema:
+        # pandas made floats of whole numbers with holes, which round large ones
         holes = pyarrow.types.is_integer(field.type) and table[field.name].null_count
-        if (
-            holes and field.name in frame.columns
-        ):  # pandas made floats of them, which round large ones
+        if holes and field.name in frame.columns:
             kind = "UInt64" if pyarrow.types.is_unsigned_integer(field.type) else "Int64"
             frame[field.name] = pd.array(table[field.name].to_pylist(), dtype=kind)
     frame.columns = frame.columns.map(str)

@@ -26,8 +26,8 @@ __all__ = ["ARRAYS", "LIKELY_NAMES", "array_kind", "column_names", "guess_candid
 LIKELY_NAMES = ("candidates", "candidate_labels", "candidate labels", "labels", "partial_target")
 """Names that people give to such a column."""
 
-ARRAYS = (".mat", ".npz")
-"""Endings of files that hold arrays by name, not columns."""
+ARRAYS = ("mat", "npz")
+"""Formats of `table_format` that hold arrays by name, not columns."""
 
 
 def guess_candidates(path: str | Path, separator: str = "|") -> str | None:
@@ -44,7 +44,7 @@ def guess_candidates(path: str | Path, separator: str = "|") -> str | None:
     'seen'
     """
     file = existing_file(path)
-    if _kind(file) in ARRAYS:
+    if table_format(file) in ARRAYS:
         return _guess_array(file)
     frame = _frame(file)
     joined = [name for name in frame.columns if _has(frame[name], separator)]
@@ -63,7 +63,7 @@ def column_names(path: str | Path) -> list[str]:
     (['X', 'Y'], 'Y')
     """
     file = existing_file(path)
-    found = _arrays(file) if _kind(file) in ARRAYS else _frame(file)
+    found = _arrays(file) if table_format(file) in ARRAYS else _frame(file)
     return [str(name) for name in found]
 
 
@@ -78,7 +78,7 @@ def array_kind(path: str | Path, name: str) -> Kind:
     ('annotators', 'auto')
     """
     file = existing_file(path)
-    arrays = _arrays(file) if _kind(file) == ".npz" else {}
+    arrays = _arrays(file) if table_format(file) == "npz" else {}
     if name not in arrays or arrays[name].ndim != 2 or arrays[name].shape[1] < 2:
         return "auto"
     return "auto" if _is_mask(arrays[name], len(arrays[name])) else "annotators"
@@ -86,7 +86,7 @@ def array_kind(path: str | Path, name: str) -> Kind:
 
 def _guess_array(file: Path) -> str | None:
     arrays = _arrays(file)
-    if _kind(file) == ".mat" and "partial_target" in arrays:
+    if table_format(file) == "mat" and "partial_target" in arrays:
         return None
     likely = [name for name in LIKELY_NAMES if name in arrays]
     features = feature_key(arrays, likely)
@@ -95,13 +95,8 @@ def _guess_array(file: Path) -> str | None:
     return likely[0] if likely else free[0] if len(free) == 1 else None
 
 
-def _kind(file: Path) -> str:
-    """The ending, which may be in capitals."""
-    return file.suffix.lower()
-
-
 def _arrays(file: Path) -> dict[str, Any]:
-    return read_npz(file) if _kind(file) == ".npz" else read_mat(file)
+    return read_npz(file) if table_format(file) == "npz" else read_mat(file)
 
 
 def _is_mask(array: Any, n: int) -> bool:
