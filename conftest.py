@@ -6,7 +6,7 @@ collect_ignore_glob = (
     []
     if find_spec("triton")
     else [
-        "src/amongst/engine/population/*kernel*.py",
-        "src/amongst/engine/population/fused*.py",
+        "src/amongst/accel/population/*kernel*.py",
+        "src/amongst/accel/population/fused*.py",
     ]
 )

@@ -32,7 +32,7 @@ from sklearn.base import clone
 
 import measure
 from amongst.candidates import CandidateSets
-from amongst.datasets import load, stratified_folds
+from amongst.data import load, stratified_folds
 from amongst.estimators import (
     IPALClassifier,
     PALOCClassifier,

@@ -27,7 +27,14 @@ from torch.utils.data import DataLoader, Subset
 
 import measure
 import public_style
-from amongst.engine import (
+from amongst.accel.graphs import INDUCTOR, GraphedStep
+from amongst.accel.population import Member
+from amongst.accel.population.backends import make_stepper
+from amongst.accel.population.cohort import form_cohort
+from amongst.algorithms import LW
+from amongst.devices import products_in
+from amongst.models import build_model
+from amongst.train import (
     Features,
     Settings,
     TrainingData,
@@ -35,14 +42,8 @@ from amongst.engine import (
     permutation,
     predict_scores,
 )
-from amongst.engine.graphs import INDUCTOR, GraphedStep
-from amongst.engine.population import Member
-from amongst.engine.population.backends import make_stepper
-from amongst.engine.population.cohort import form_cohort
-from amongst.engine.precision import products_in
-from amongst.engine.single import Training, start, step
-from amongst.methods import LW
-from amongst.models import build_model
+from amongst.train.loop import start, step
+from amongst.train.run import Training
 
 EPOCH = 50_000
 PRODUCTS = re.compile("fprop|dgrad|wgrad|gemm|convolution|aten::(add)?mm", re.IGNORECASE)
@@ -156,7 +157,7 @@ def timed(
     method = LW(refresh="post" if "post" in extras else "same")
     state = start(model, data["training"], method, settings)
     with products_in(precision):
-        run = stepper(kind, state, data["training"], method, settings, extras)
+        run = stepper(kind, state, data["training"], settings, extras)
         began = time.perf_counter()
         run(torch.arange(args.batch_size, device=device))
         ready = measure.clock(device) - began
@@ -178,17 +179,16 @@ def stepper(
     kind: str,
     state: Training,
     data: TrainingData,
-    method: LW,
     settings: Settings,
     extras: list[str],
 ) -> Callable[[torch.Tensor], object]:
     if kind == "single":
-        return lambda rows: step(state, data, rows, method, settings)
+        return lambda rows: step(state, data, rows)
     options: dict[str, Any] = {} if "plain" in extras else dict(INDUCTOR)
     options |= {name: True for word, name in OPTIONS.items() if word in extras}
     tune = 0 if "all" in extras else 10
     return GraphedStep(
-        state, data, method, settings, compile=options if kind == "compiled" else False, tune=tune
+        state, data, settings, compile=options if kind == "compiled" else False, tune=tune
     )
 
 

@@ -22,12 +22,13 @@ from pathlib import Path
 
 import numpy as np
 
-from amongst.datasets import entry, is_here, load
-from amongst.datasets.cifar import BATCHES, FOLDER, PER_BATCH
+from amongst.data import entry, is_here, load
+from amongst.data.cifar import PER_BATCH
+from amongst.data.places import BATCHES, FOLDER
 
 ONE_LOAD = """
 import json, pathlib, resource, sys, time
-from amongst.datasets import load
+from amongst.data import load
 
 def peak():
     status = pathlib.Path("/proc/self/status")  # counts from the start of this program
@@ -127,8 +128,7 @@ def main() -> None:
             write_official(here)
             for form in ("folder", "archive"):
                 where = cache | {"AMONGST_DATA": str(here / form)}
-                shown = "folder" if form == "folder" else "decoded copy"
-                lines.append(line("cifar10", shown, measure("cifar10", where, repeats)))
+                lines.append(line("cifar10", form, measure("cifar10", where, repeats)))
     if not lines:
         sys.exit(f"AMONGST_DATA has none of {', '.join(args.datasets)}.")
     for row in (HEADER, *lines):

@@ -26,19 +26,19 @@ from torch.utils.data import DataLoader
 
 import measure
 import public_style
-from amongst.engine import Features, Settings, TrainingData, Watch, as_device
-from amongst.engine.graphs import graphed_step
-from amongst.engine.population import Member, plan_memory
-from amongst.engine.population.backends import COMPILES_RIGHT, choose_backend, make_stepper
-from amongst.engine.population.cohort import Cohort, form_cohort
-from amongst.engine.population.evaluate import measure_watched, serve_many
-from amongst.engine.population.member import arrange
-from amongst.engine.population.step import keep_finite, refresh_all
-from amongst.engine.precision import products_in
-from amongst.engine.single import run_epoch, start
-from amongst.methods import CC, LW, PRODEN, Method
+from amongst.accel.graphs import graphed_step
+from amongst.accel.population import Member, plan_memory
+from amongst.accel.population.backends import COMPILES_RIGHT, choose_backend, make_stepper
+from amongst.accel.population.cohort import Cohort, form_cohort
+from amongst.accel.population.member import arrange
+from amongst.accel.population.result import measure_watched, serve_many
+from amongst.accel.population.step import keep_finite, refresh_all
+from amongst.algorithms import CC, LW, PRODEN, Method
+from amongst.devices import products_in
 from amongst.metrics import accuracy
 from amongst.models import build_model
+from amongst.train import Features, Settings, TrainingData, Watch, as_device
+from amongst.train.loop import run_epoch, start
 
 COLUMNS = {
     "variant": "s",
@@ -180,7 +180,7 @@ def time_single(
     training = TrainingData(data["train"], data["inside"].to(device))
     model = build_model("mlp", (28, 28), 10, seed=0).to(device)
     state = start(model, training, LW(), settings)
-    stepper = graphed_step(state, training, LW(), settings) if captured else None
+    stepper = graphed_step(state, training, settings) if captured else None
 
     def epoch() -> None:
         run_epoch(state, training, LW(), settings, watched(data), stepper)

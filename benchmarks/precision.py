@@ -16,12 +16,12 @@ from typing import Any
 import torch
 
 import measure
+from amongst.accel.population import Member, train_population
+from amongst.algorithms import LW
 from amongst.candidates import uniform
-from amongst.datasets import load
-from amongst.engine import Features, Settings, Watch, as_device
-from amongst.engine.population import Member, train_population
-from amongst.methods import LW
+from amongst.data import load
 from amongst.metrics import accuracy
+from amongst.train import Features, Settings, Watch, as_device
 
 COLUMNS = {"variant": "s", "accuracy": ".4f", "spread": ".4f", "difference": "+.4f",
            "seconds": ".1f"}  # fmt: skip

@@ -27,7 +27,7 @@ from torch import Tensor
 
 from amongst import LWClassifier
 from amongst.candidates import CandidateSets, uniform
-from amongst.datasets import hold_out, load, stratified_folds
+from amongst.data import hold_out, load, stratified_folds
 from amongst.metrics import accuracy
 from amongst.selection import CRITERIA, grid_points, paper_grid
 from amongst.selection.criteria import Measure, measures_for

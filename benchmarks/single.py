@@ -27,13 +27,13 @@ from torch.utils.data import DataLoader
 
 import measure
 import public_style
+from amongst.algorithms import LW, Refresh
 from amongst.candidates import CandidateSets, uniform
-from amongst.datasets import load
-from amongst.engine import Features, Settings, Watch, run_epoch, start, training_data
+from amongst.data import load
 from amongst.errors import AmongstError
-from amongst.methods import LW, Refresh
 from amongst.metrics import accuracy
 from amongst.models import build_model
+from amongst.train import Features, Settings, Watch, run_epoch, start, training_data
 
 Array = npt.NDArray[Any]
 Arrays = tuple[Array, Array, Array, Array]

@@ -25,11 +25,11 @@ from torch import Tensor
 
 import measure
 import population
-from amongst.engine import as_device
-from amongst.engine.population.cohort import Cohort, form_cohort
+from amongst.accel.population.cohort import Cohort, form_cohort
+from amongst.train import as_device
 
 with suppress(ModuleNotFoundError):  # Triton comes with PyTorch for GPUs; --help needs neither
-    from amongst.engine.population.fused import FusedStep, Tiles
+    from amongst.accel.population.fused import FusedStep, Tiles
 
 CALLS = 10
 COLUMNS = {"variant": "s", "microseconds": ".1f", "alive": "d", "note": "s"}

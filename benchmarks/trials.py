@@ -16,7 +16,7 @@ import time
 import measure
 from amongst.bench.execute_population import run_group
 from amongst.bench.record import Trial
-from amongst.engine import as_device
+from amongst.train import as_device
 
 METHODS = ("rc", "cc", "proden", "lw-sigmoid", "lw-cross_entropy")
 COLUMNS = {"run": "s", "before": ".2f", "an_epoch": ".4f", "after": ".2f", "seconds": ".2f"}

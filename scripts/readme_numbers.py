@@ -1,11 +1,9 @@
-"""Fill the measured figures of README.md and docs/population.md from the JSON files in results/, and
-what came out of the paper from docs/reproduction.md, which is made from results/paper.
+"""Fill the measured figures of README.md, results/speed.md and pages of docs/ from the files in results/, and what came out of the paper from docs/reproduction.md, which is made from results/paper.
 
     python scripts/readme_numbers.py           # writes the pages
     python scripts/readme_numbers.py --check   # exit code 1 if a page would change
 
-A page's figures stand between ``<!-- numbers:begin -->`` and ``<!-- numbers:end -->``, the README's
-excerpt between ``<!-- reproduction:begin -->`` and ``<!-- reproduction:end -->``.
+What is filled stands between ``<!-- NAME:begin -->`` and ``<!-- NAME:end -->``.
 """
 
 from __future__ import annotations
@@ -18,9 +16,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from scipy.stats import ttest_rel
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.append(str(ROOT / "studies"))
 RESULTS = ROOT / "results"
 BLOCK = r"(<!-- {0}:begin -->\n).*?(<!-- {0}:end -->)"
 EXCERPT = (
@@ -74,6 +74,13 @@ def reproduced(results: Path) -> str:
     short = text.partition("## In short\n\n")[2].partition("\n\n")[0]
     said = re.split(r"\n(?=- )", short)
     return "\n".join(line for line in said if line.startswith(EXCERPT))
+
+
+def images(results: Path) -> str:
+    """LW with views beside what papers print."""
+    from images_report import Found, headline
+
+    return headline(Found.read(results / "images"))
 
 
 def readme(results: Path) -> str:
@@ -258,6 +265,42 @@ def cpu_population(results: Path) -> list[str]:
     return [f"MLP on a CPU, {where(content)}. {' '.join(content['notes'])}", table(head, lines)]
 
 
+def real(results: Path) -> str:
+    """Each method on the paper's real data, as the reproduction found it; the best in bold."""
+    text = (results.parent / "docs" / "reproduction.md").read_text("utf-8")
+    part = text.partition("## Table 2: accuracy on real datasets\n")[2].partition("\n## ")[0]
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in part.splitlines()]
+    head = next(cells for cells in lines if "Lost" in cells)
+    network, rows = "", []
+    for cells in (cells for cells in lines if "<br>" in "".join(cells)):
+        network = cells[0] or network
+        label = cells[1] if network == "No network" else f"{cells[1]}, {network}"
+        rows.append([label, *(re.sub(r" [✓✗].*", "", cell) for cell in cells[2:5])])
+    return table(["method", *head[2:5]], rows)
+
+
+UNIFORM = {
+    "rc": "RC, tuned",
+    "cc": "CC, tuned",
+    "proden": "PRODEN, tuned",
+    "lw-sigmoid": "LW-Sigmoid, tuned",
+    "lw-cross_entropy": "LW-Cross entropy, tuned",
+    "auto-fading": "`LWClassifier()`",
+}
+
+
+def uniform(results: Path) -> str:
+    """Each method at each q, the mean over data sets; the best in bold."""
+    found = pd.read_csv(results / "defaults.csv")
+    ours = (found["stage"] == "default") & (found["method"] == "auto-fading")
+    ours &= (found["lr"] == 0.05) & (found["weight_decay"] == 1e-3)
+    kept = found[(found["stage"] == "tuned") | ours]
+    means = kept.pivot_table(index="method", columns="q", values="accuracy").loc[list(UNIFORM)]
+    text = means.map("{:.2f}".format).where(means < means.max(), means.map("**{:.2f}**".format))
+    rows = [[UNIFORM[str(method)], *cells] for method, *cells in text.reset_index().values.tolist()]
+    return table(["method", *(f"q = {q}" for q in means.columns)], rows)
+
+
 def table(head: list[str], rows: list[list[str]]) -> str:
     """Markdown, numbers to the right."""
     lines = [head, ["---"] + ["---:"] * (len(head) - 1), *rows]
@@ -285,8 +328,12 @@ def read(results: Path, name: str) -> Content:
 
 BLOCKS: dict[tuple[str, str], Callable[[Path], str]] = {
     ("README.md", "reproduction"): reproduced,
+    ("README.md", "images"): images,
     ("README.md", "numbers"): readme,
-    ("docs/population.md", "numbers"): page,
+    ("docs/population.md", "numbers"): readme,
+    ("results/speed.md", "numbers"): page,
+    ("docs/which-method.md", "real"): real,
+    ("docs/which-method.md", "uniform"): uniform,
 }
 
 

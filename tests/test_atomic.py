@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from amongst.archive import read_archive, write_archive
-from amongst.atomic import STALE_SECONDS, atomic_write, temporary_prefix
-from amongst.datasets.archives import extract_tar
+from amongst.data.download import unpack_cifar
+from amongst.data.places import FOLDER
+from amongst.files import STALE_SECONDS, atomic_write, read_archive, temporary_prefix, write_archive
 
 HANG = """
 import sys, threading
@@ -26,45 +26,33 @@ def hang(*_, **__):
     print("writing", flush=True)
     threading.Event().wait()
 """
-DECODING = """
-from amongst.datasets import cifar
-
-def save(file, array, **_):
-    file.write(bytes(1000))
-    file.flush()
-    hang()
-
-np.save = save
-cifar._keep_decoded(np.zeros(9, np.uint8), np.zeros(9, np.uint8))
-"""
 SAVING = """
 import os
-from amongst.archive import write_archive
+from amongst.files import write_archive
 os.fsync = hang
 write_archive(sys.argv[1], {"w": np.eye(2)}, {})
 """
 TRAINING = """
 import os, torch
-from amongst.engine import Features, Settings
-from amongst.engine.population import Member, train_population
-from amongst.methods import CC
+from amongst.train import Features, Settings
+from amongst.accel.population import Member, train_population
+from amongst.algorithms import CC
 #
 inside, settings = torch.ones(4, 2, dtype=torch.bool), Settings(epochs=1, batch_size=4)
 member = Member(CC(), inside, settings)
 train_population(Features(torch.ones(4, 2)), [member], model="linear", device="cpu", checkpoint=sys.argv[1])
 """
 UNPACKING = """
-import amongst.datasets.archives as archives
-archives._put = hang
-archives.extract_tar(Path(sys.argv[1]), "inner", Path(sys.argv[2]))
+from amongst.data import download
+download._put = hang
+download.unpack_cifar(Path(sys.argv[1]), Path(sys.argv[2]))
 """
 
 
-def killed(script: str, *arguments: Path, cache: Path | None = None) -> None:
+def killed(script: str, *arguments: Path) -> None:
     """Run until it says that it writes, then kill −9."""
     words = [sys.executable, "-c", HANG + script, *map(str, arguments)]
-    given = os.environ | ({"AMONGST_CACHE": str(cache)} if cache else {})
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=given) as process:
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "writing\n"
         process.send_signal(signal.SIGKILL)
@@ -81,23 +69,6 @@ def kill() -> None:
 
 
 @pytest.mark.usefixtures("kill")
-def test_a_killed_decoding_leaves_nothing_once_it_is_done_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each one left up to 180 MB in the cache, for ever."""
-    from amongst.datasets import cifar
-
-    home = tmp_path / "cifar10"
-    for _ in range(2):
-        killed(DECODING, cache=tmp_path)
-        assert [name.startswith(".decoded-pixels.npy.") for name in names(home)] == [True]
-    monkeypatch.setenv("AMONGST_CACHE", str(tmp_path))
-    cifar._keep_decoded(np.arange(9, dtype=np.uint8), np.zeros(9, np.uint8))
-    assert names(home) == ["decoded-labels.npy", "decoded-pixels.npy"]
-    assert np.load(home / "decoded-pixels.npy").tolist() == list(range(9))
-
-
-@pytest.mark.usefixtures("kill")
 def test_a_killed_save_leaves_nothing_once_it_is_done_again(tmp_path: Path) -> None:
     killed(SAVING, tmp_path / "model")
     assert len(names(tmp_path)) == 1
@@ -108,25 +79,26 @@ def test_a_killed_save_leaves_nothing_once_it_is_done_again(tmp_path: Path) -> N
 
 @pytest.mark.usefixtures("kill")
 def test_a_killed_checkpoint_of_a_population_leaves_nothing_once_it_goes_on(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     killed(TRAINING.replace("#", "os.replace = hang"), tmp_path)
     assert len(names(tmp_path)) == 1
-    subprocess.run([sys.executable, "-c", "import sys" + TRAINING, str(tmp_path)], check=True)
+    monkeypatch.setattr(sys, "argv", ["", str(tmp_path)])
+    exec("import sys" + TRAINING, {})
     (left,) = names(tmp_path)
     assert left.startswith("cohort-")
 
 
 @pytest.mark.usefixtures("kill")
 def test_a_killed_extraction_leaves_nothing_once_it_is_done_again(tmp_path: Path) -> None:
-    source, target = tmp_path / "inner.tar", tmp_path / "target"
+    source, target = tmp_path / "archive.tar", tmp_path / "target"
     target.mkdir()
     with tarfile.open(source, "w") as tar:
-        tar.add(Path(__file__), "inner/file")
+        tar.add(Path(__file__), f"{FOLDER}/test_batch")
     killed(UNPACKING, source, target)
     assert len(names(target)) == 1
-    extract_tar(source, "inner", target)
-    assert names(target) == ["inner"]
+    unpack_cifar(source, target)
+    assert names(target) == [FOLDER]
 
 
 def test_two_writers_at_once_both_succeed(tmp_path: Path) -> None:
@@ -134,7 +106,7 @@ def test_two_writers_at_once_both_succeed(tmp_path: Path) -> None:
     with atomic_write(target) as slow:
         slow.write(b"slow")
         code = (
-            "from amongst.atomic import write_atomically as w; import sys; w(sys.argv[1], b'fast')"
+            "from amongst.files import write_atomically as w; import sys; w(sys.argv[1], b'fast')"
         )
         subprocess.run([sys.executable, "-c", code, str(target)], check=True)
         assert target.read_bytes() == b"fast"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import importlib
+import os
 import re
 import shutil
 import subprocess
@@ -16,17 +18,17 @@ from packaging.requirements import Requirement
 from rich.progress import Progress
 
 import amongst
+from amongst.accel.population.result import population_bar
 from amongst.bars import bar
-from amongst.datasets.resumable import Resumable
-from amongst.engine.population.progress import population_bar
-from amongst.engine.progress import training_bar
+from amongst.data.download import _bar
 from amongst.errors import MissingDependencyError
 from amongst.optional import DISTRIBUTIONS, optional_import
+from amongst.train import TrainingBar
 
 SOURCE = Path(amongst.__file__).parent
 PROJECT = Path(__file__).parents[1] / "pyproject.toml"
 NAMES = DISTRIBUTIONS | {"sklearn": "scikit-learn"}
-BROUGHT = {"triton": "torch", "requests": "pooch", "urllib3": "pooch", "sqlalchemy": "optuna"}
+BROUGHT = {"triton": "torch", "urllib3": "requests", "sqlalchemy": "optuna"}
 """Packages that a declared one cannot be without."""
 BROKEN = {"typer": "0.18.0"}
 """Versions with which something fails: there, a list option that is left out is None."""
@@ -54,7 +56,7 @@ def test_what_is_imported_is_declared_and_what_is_declared_is_imported() -> None
     project = tomllib.loads(PROJECT.read_text("utf-8"))["project"]
     extras = project["optional-dependencies"]
     stated = [*project["dependencies"], *extras["plot"], *extras["data"]]
-    stated += [*extras["search"], *extras["ray"]]
+    stated += [*extras["search"], *extras["ray"], *extras["review"], *extras["timm"]]
     declared = {re.split(r"[^\w-]", requirement)[0] for requirement in stated}
     assert declared == distributions()
 
@@ -74,6 +76,48 @@ def test_the_package_is_typed_and_says_its_version() -> None:
     project = tomllib.loads(PROJECT.read_text("utf-8"))["project"]
     assert (SOURCE / "py.typed").is_file()
     assert project["version"] == amongst.__version__
+
+
+def test_the_wheel_alone_runs_the_first_example(tmp_path: Path) -> None:
+    """Installed without this checkout: no file of it, such as a template, may be left out."""
+    python, root = [sys.executable, "-m"], PROJECT.parent
+    options = ["--quiet", "--no-deps", "--disable-pip-version-check"]
+    pip, asked = [*python, "pip"], {"capture_output": True, "text": True, "check": False}
+    built = subprocess.run([*pip, "wheel", *options, "-w", str(tmp_path), str(root)], **asked)
+    if built.returncode and re.search("hatchling|onnection", built.stderr):
+        pytest.skip("the wheel cannot be built: pip reaches no index, which has hatchling")
+    (wheel,) = tmp_path.glob("*.whl")
+    place = tmp_path / "installed"
+    subprocess.run([*pip, "install", *options, "--target", str(place), str(wheel)], check=True)
+    listed = [path.relative_to(SOURCE) for path in SOURCE.rglob("*") if path.is_file()]
+    assert {p for p in listed if p.suffix != ".pyc"} <= {
+        path.relative_to(place / "amongst") for path in (place / "amongst").rglob("*")
+    }
+    page = (root / "README.md").read_text("utf-8")
+    example = re.search(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    assert example
+    told = "import amongst; print(amongst.__file__)"
+    own = os.environ | {"PYTHONPATH": str(place), "PYTHONSAFEPATH": "1", "OMP_NUM_THREADS": "1"}
+    runs = [["-c", f"{example[1]}\n{told}"], ["-m", "amongst", "describe", "iris.csv"]]
+    for words in runs:
+        done = subprocess.run([sys.executable, *words], cwd=tmp_path, env=own, **asked)
+        assert done.returncode == 0, done.stderr
+        assert str(place) in done.stdout or "describe" in words
+
+
+def test_licences_of_the_pinned_packages_ask_nothing_of_this_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """`make audit` also asks for their known holes, for which it needs a network."""
+    monkeypatch.syspath_prepend(PROJECT.parent / "scripts")
+    audit = importlib.import_module("audit")
+    found = audit.licences()
+    assert {"torch", "numpy", "scikit-learn"} <= set(found)
+    assert audit.unfit(found) == {}
+    assert set(audit.unfit({"a": "MIT", "b": "GPL-3.0-only", "c": "LGPL-3.0-only", "d": ""})) == {
+        "b",
+        "d",
+    }
 
 
 def test_a_version_that_fails_is_not_promised() -> None:
@@ -103,11 +147,12 @@ def test_bars_that_are_not_shown_print_nothing_with_every_rich(
 ) -> None:
     """Before 14.3, a bar that was switched off ended with an empty line in a pipe."""
     monkeypatch.setattr(Progress, "stop", lambda progress: progress.console.print())
+    training = TrainingBar("LW", show=False)
+    training.close()
     with (
-        training_bar("LW", epochs=1, show=False),
         population_bar("LW", show=False),
         bar("pairs", 1, show=False),
-        Resumable(tmp_path / "a.part", None, progress=False)._bar(1, 0),
+        _bar(tmp_path / "a.part", 1, 0, show=False),
     ):
         pass
     assert capsys.readouterr().err == ""

@@ -48,9 +48,9 @@ def results(name: str) -> dict[str, Any]:
     return content
 
 
-def population_words() -> str:
-    """The page in one line."""
-    return " ".join((ROOT / "docs" / "population.md").read_text().split())
+def speed_words() -> str:
+    """The page of measurements in one line."""
+    return " ".join((ROOT / "results" / "speed.md").read_text("utf-8").split())
 
 
 @pytest.mark.parametrize("name", ["gpu_population", "gpu_convnet", "gpu_precision"])
@@ -73,35 +73,35 @@ def test_the_page_says_what_precision_costs() -> None:
         found[name] = t, p
         ends = f"{mean(gaps) - reach:+.2f} to {mean(gaps) + reach:+.2f}"
         line = f"| {mean(gaps):+.2f} | {ends} | {t:+.2f} | {p:.2f} |".replace("-", "−")
-        assert line in population_words()
+        assert line in speed_words()
         assert f"{-mean(gaps):.2f}" == "0.04"
         assert f"{reach - mean(gaps):.2f}" == "0.17"
         assert f"{reach + mean(gaps):.1f}" == "0.1"
     (t, p), (t2, p2) = found["bf16"], found["tf32"]
     words = f"t(4) = {t:.2f} and {t2:.2f}, p = {p:.2f} and {p2:.2f}".replace("-", "−")
-    assert words in population_words()
+    assert words in speed_words()
     assert min(p, p2) > 0.05
 
 
 def test_the_goals_are_judged_by_the_files() -> None:
     convnet = min(results("gpu_convnet")["rows"], key=lambda row: row["training_seconds"])
     ratios = f"{convnet['training_ratio']:.1f} times in training alone"
-    assert f"met, {ratios} and {convnet['ratio']:.1f} times with evaluation" in population_words()
-    assert f"**missed, at {100 * convnet['product_share']:.1f} %**" in population_words()
+    assert f"met, {ratios} and {convnet['ratio']:.1f} times with evaluation" in speed_words()
+    assert f"**missed, at {100 * convnet['product_share']:.1f} %**" in speed_words()
     rates = [run["ceilings"]["bf16"] for run in results("gpu_convnet")["earlier"]]
     shares = [100e12 * convnet["TFLOP_per_second"] / rate for rate in rates]
-    assert f"it is {min(shares):.1f} to {max(shares):.1f} %" in population_words()
+    assert f"it is {min(shares):.1f} to {max(shares):.1f} %" in speed_words()
     stacked = next(r for r in results("gpu_convnet")["rows"] if r["variant"] == "stacked-bf16-2")
     slower = stacked["training_seconds"] / convnet["training_seconds"]
-    assert f"{slower:.1f} times the time of one after another" in population_words()
+    assert f"{slower:.1f} times the time of one after another" in speed_words()
     mlp = next(row for row in results("gpu_population")["rows"] if row["members"] == 250)
     assert mlp["ratio"] > 1000
     assert mlp["seconds_per_epoch_and_model"] < 0.0018
-    assert f"would take {100 * mlp['copy_share']:.0f} % of a step" in population_words()
-    assert f"the step is {1 / mlp['copy_share']:.1f} times its floor" in population_words()
+    assert f"would take {100 * mlp['copy_share']:.0f} % of a step" in speed_words()
+    assert f"the step is {1 / mlp['copy_share']:.1f} times its floor" in speed_words()
     cpu = results("cpu_single")["seconds"]
     faster = cpu["public-code style"] / cpu["amongst, same pass"]
-    assert f"twice as fast:* missed, at {faster:.1f} times" in population_words()
+    assert f"twice as fast:* missed, at {faster:.1f} times" in speed_words()
 
 
 def test_the_convnet_file_is_what_the_benchmark_works_out() -> None:

@@ -8,7 +8,7 @@ import torch
 
 from amongst import LWClassifier, as_candidates
 from amongst.candidates import instance_dependent
-from amongst.tensors import on_host
+from amongst.checks import on_host
 
 X = torch.linspace(0, 1, 12).reshape(6, 2)
 SETS = as_candidates([[0], [0, 1], [1], [1], [0, 1], [0]])

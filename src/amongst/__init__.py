@@ -4,6 +4,7 @@ Rooms are imported when they are first asked for, so that the command line start
 """
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -12,34 +13,41 @@ if TYPE_CHECKING:
         AverageClassifier,
         CCClassifier,
         CLPLClassifier,
+        CrowdClassifier,
         IPALClassifier,
         LWClassifier,
         PALOCClassifier,
+        PartialLabel,
         PLECOCClassifier,
         PLKNNClassifier,
+        PLRidgeClassifier,
         PLSVMClassifier,
         PRODENClassifier,
         RCClassifier,
         disambiguate,
         load,
     )
-    from amongst.selection import LWClassifierCV
+    from amongst.selection import AutoClassifier, LWClassifierCV
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "AutoClassifier",
     "AverageClassifier",
     "CCClassifier",
     "CLPLClassifier",
     "CandidateSets",
+    "CrowdClassifier",
     "IPALClassifier",
     "LWClassifier",
     "LWClassifierCV",
     "PALOCClassifier",
     "PLECOCClassifier",
     "PLKNNClassifier",
+    "PLRidgeClassifier",
     "PLSVMClassifier",
     "PRODENClassifier",
+    "PartialLabel",
     "RCClassifier",
     "__version__",
     "as_candidates",
@@ -48,38 +56,22 @@ __all__ = [
 ]
 
 _HOMES = {
+    "AutoClassifier": "selection",
     "CandidateSets": "candidates",
     "as_candidates": "candidates",
     "LWClassifierCV": "selection",
 }
-_ROOMS = (
-    "archive",
-    "bench",
-    "candidates",
-    "checks",
-    "datasets",
-    "engine",
-    "errors",
-    "estimators",
-    "losses",
-    "methods",
-    "metrics",
-    "models",
-    "optional",
-    "rng",
-    "selection",
-    "stats",
-    "theory",
-)
 
 
 def __getattr__(name: str) -> Any:
-    if name in _ROOMS:
-        return import_module(f"amongst.{name}")
-    if name not in __all__:
+    if name in __all__:
+        return getattr(import_module(f"amongst.{_HOMES.get(name, 'estimators')}"), name)
+    if find_spec(f"amongst.{name}") is None:
         raise AttributeError(f"module 'amongst' has no attribute {name!r}")
-    return getattr(import_module(f"amongst.{_HOMES.get(name, 'estimators')}"), name)
+    return import_module(f"amongst.{name}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_ROOMS})
+    from pkgutil import iter_modules
+
+    return sorted({*globals(), *__all__, *(room.name for room in iter_modules(__path__))})

@@ -19,18 +19,12 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-__all__ = ["Bar", "bar", "counting"]
-
 EVERY = 30.0
 """Seconds between two lines."""
 
 
 def counting(*more: ProgressColumn) -> tuple[ProgressColumn, ...]:
-    """What most bars show: a title, the bar, how many are done, something more, and what is left.
-
-    >>> [type(column).__name__ for column in counting()]
-    ['TextColumn', 'BarColumn', 'MofNCompleteColumn', 'TimeRemainingColumn']
-    """
+    """What most bars show: a title, the bar, how many are done, something more, and what is left."""
     title = TextColumn("{task.description}")
     return (title, BarColumn(), MofNCompleteColumn(), *more, TimeRemainingColumn())
 
@@ -38,14 +32,8 @@ def counting(*more: ProgressColumn) -> tuple[ProgressColumn, ...]:
 class Bar(Progress):
     """Rich's bar, which also says how it goes where nothing can be drawn: in a job's log.
 
-    Parameters
-    ----------
-    columns : what to show; in a line, all but the bar itself.
-    show : False for nothing at all.
-    console : None for standard error.
+    A line has all columns but the bar itself. The console is standard error unless told.
 
-    Examples
-    --------
     >>> with Bar(*counting(), show=False) as progress:
     ...     progress.advance(progress.add_task("rows", total=3))
     """
@@ -83,11 +71,7 @@ class Bar(Progress):
 
 @contextmanager
 def bar(title: str, total: int, show: bool) -> Iterator[Callable[[], None]]:
-    """A bar for a number of equal pieces of work: a function to call after each of them.
-
-    >>> with bar("pairs", 3, show=False) as advance:
-    ...     advance()
-    """
+    """A bar for a number of equal pieces of work: a function to call after each of them."""
     with Bar(*counting(), show=show) as progress:
         task = progress.add_task(title, total=total)
         yield lambda: progress.advance(task)

@@ -1,13 +1,18 @@
-"""Optional packages fail late and helpfully: where they are used, naming the extra."""
+"""What is imported late: optional packages, which fail helpfully, and rooms that are slow to load."""
 
 from __future__ import annotations
 
 import importlib
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from amongst.errors import MissingDependencyError
 
-__all__ = ["optional_import"]
+STUDIES = Path(__file__).parents[2] / "studies"
+"""Beside the package's source in a clone; a wheel has none."""
 
 DISTRIBUTIONS = {"PIL": "pillow"}
 """Packages that are installed by another name than they are imported by."""
@@ -33,3 +38,39 @@ def optional_import(module: str, *, extra: str, purpose: str) -> ModuleType:
         raise MissingDependencyError(
             f"{purpose} needs the package {name!r}, which {how}"
         ) from error
+
+
+def import_study(module: str, *, purpose: str) -> ModuleType:
+    """Import a module of `STUDIES`, or say that it is in the repository."""
+    if not STUDIES.is_dir():
+        raise MissingDependencyError(
+            f"{purpose} needs the repository of amongst, whose folder studies/ is no part of an "
+            "installed package. Clone it, and install it from there with: pip install -e .",
+            code="no-studies",
+        )
+    if str(STUDIES) not in sys.path:
+        sys.path.append(str(STUDIES))
+    return importlib.import_module(module)
+
+
+def when_asked_for(
+    package: str, homes: Mapping[str, Sequence[str]]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """``__getattr__`` and ``__dir__`` of a package whose names are imported when they are first used;
+    `homes` has the names of each module.
+
+    >>> get, names = when_asked_for("email", {"message": ["Message"]})
+    >>> get("Message").__module__, "Message" in names()
+    ('email.message', True)
+    """
+    home_of = {name: module for module, names in homes.items() for name in names}
+
+    def get(name: str) -> Any:
+        if name not in home_of:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(importlib.import_module(f"{package}.{home_of[name]}"), name)
+
+    def names() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *home_of})
+
+    return get, names

@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
+import re
 from contextvars import ContextVar
-
-__all__ = ["COMMAND", "counted"]
 
 COMMAND: ContextVar[str] = ContextVar("COMMAND", default="")
 """The command line that is running, as one would type it; empty where Python called."""
+
+_IN_URL = re.compile(r"(://[^\s:/@]*):\S*@")
+_IN_QUERY = re.compile(
+    r"(?i)\b((?:\w*passw(?:or)?d|pwd|passfile|token|secret|api_?key)=)[^&\s'\"]+"
+)
+
+
+def one_line(error: BaseException) -> str:
+    """What an error says, without line ends, and without a point at its end.
+
+    >>> one_line(ValueError("it is\\n  broken.")), one_line(KeyError())
+    ('it is broken', 'KeyError')
+    """
+    return " ".join(str(error).split()).rstrip(".") or type(error).__name__
+
+
+def without_secrets(text: str) -> str:
+    """A text as it may be shown, kept or sent: no password of a URL stands in it.
+
+    >>> without_secrets("to go on: --study postgresql://me:secret@host/data?password=secret")
+    'to go on: --study postgresql://me:***@host/data?password=***'
+    """
+    return _IN_QUERY.sub(r"\1***", _IN_URL.sub(r"\1:***@", text))
 
 
 def counted(count: int, noun: str) -> str:
@@ -17,3 +39,16 @@ def counted(count: int, noun: str) -> str:
     ('1 trial', '11,820 trials')
     """
     return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
+def readable(seconds: float) -> str:
+    """A length of time for people.
+
+    >>> readable(42), readable(4000), readable(4e5), readable(1e9)
+    ('42 s', '1.1 h', '4.6 days', '11,574 days')
+    """
+    for unit, length in (("days", 86400.0), ("h", 3600.0), ("min", 60.0)):
+        if seconds >= 1.05 * length:
+            count = seconds / length
+            return f"{count:.1f} {unit}" if count < 100 else f"{count:,.0f} {unit}"
+    return f"{seconds:.0f} s"

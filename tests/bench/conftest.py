@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -26,13 +26,3 @@ def load(name: str) -> ModuleType:
 @pytest.fixture(scope="session")
 def synthetic() -> Callable[..., Any]:
     return load("synthetic_records").synthetic  # type: ignore[no-any-return]
-
-
-@pytest.fixture(scope="session")
-def page() -> Iterator[Any]:
-    driver = load("chromium_driver")
-    binary = driver.find_chromium()
-    if binary is None:
-        pytest.skip("no Chromium on this machine; scripts/chromium.sh installs Debian's")
-    with driver.chromium(binary) as found:
-        yield found

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 import torch
 
-from amongst.bench import Record, Store, Trial, feasible, sources
+from amongst.bench import Record, Store, Trial, estimate, sources
 from amongst.bench.execute import Options
 from amongst.bench.plans import Request, make_plan
 from amongst.bench.session import dry_run, run_request
 from amongst.cli.app import main
-from amongst.datasets import Dataset
+from amongst.data import Dataset
 from amongst.errors import InputError
 
 Say = Callable[..., tuple[int, str]]
@@ -72,13 +72,13 @@ def test_the_oracle_needs_the_truth(
     )  # fmt: skip
     assert code == 2
     assert "--criterion oracle chooses by true labels, and 'iris' has none" in said
-    assert "needs --truth" in said
+    assert "Name their column with --truth, or use --criterion covering." in said
     assert [path.name for path in tmp_path.iterdir()] == ["iris.csv"]
 
 
 def test_the_oracle_needs_the_truth_of_the_catalogue_too(monkeypatch: pytest.MonkeyPatch) -> None:
     blind = Dataset("digits", np.zeros((9, 2)), np.full(9, -1), None, None, ("a", "b"), "standard")
-    monkeypatch.setattr(feasible, "open_dataset", lambda name, files=None: blind)
+    monkeypatch.setattr(estimate, "open_dataset", lambda name, files=None: blind)
     with pytest.raises(InputError, match=r"'digits' has none\. Use criterion='covering'"):
         dry_run(Request("demo", criterion="oracle", search="grid"), Options(device="cpu"))
 
@@ -297,9 +297,7 @@ def test_a_dry_run_says_which_data_are_not_here(say: Say) -> None:
 def test_a_dry_run_beside_a_store_downloads_nothing(
     say: Say, store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "amongst.datasets.loading.fetch_entry", lambda found: pytest.fail(found.name)
-    )
+    monkeypatch.setattr("amongst.data.loading.fetch_entry", lambda found: pytest.fail(found.name))
     said = say("reproduce", "table1", "--datasets", "mnist", "--dry-run", "--store", store)[1]
     assert "MNIST is not here" in said
     assert "75 to run" in said

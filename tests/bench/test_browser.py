@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from amongst.bench import Record, Trial
+from amongst.bench import Record, Trial, demo
 from amongst.bench.plans import Request, make_plan
 from amongst.bench.report import build_report, to_html
 
@@ -28,18 +28,21 @@ def files(
         "figure": _page(synthetic, Request("figure1"), Request("figure2")),
         "grid": _page(synthetic, Request("demo", search="grid", criterion="oracle", seeds=2)),
         "evil": to_html(build_report(_evil())),
+        "demo": _page(
+            synthetic, Request("demo"), opening=demo._opening(demo.find_labels(60, 1, 2))
+        ),
     }
     for name, text in pages.items():
         (folder / f"{name}.html").write_text(text, encoding="utf-8")
     return {name: folder / f"{name}.html" for name in pages}
 
 
-def _page(synthetic: Callable[..., list[Record]], *requests: Request) -> str:
+def _page(synthetic: Callable[..., list[Record]], *requests: Request, opening: Any = None) -> str:
     plans = [make_plan(request) for request in requests]
     records = {r.key: r for plan in plans for r in synthetic(plan, epochs=40)}
     failed = next(iter(records.values()))
     records[failed.key] = Record(failed.trial, error="the loss became NaN at epoch 3")
-    return to_html(build_report(records.values(), plans))
+    return to_html(build_report(records.values(), plans), opening=opening)
 
 
 def _evil() -> list[Record]:
@@ -76,7 +79,7 @@ def texts(page: Any, selector: str) -> list[str]:
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("name", ["table", "folds", "figure", "grid", "evil"])
+@pytest.mark.parametrize("name", ["table", "folds", "figure", "grid", "evil", "demo"])
 def test_it_renders_without_complaints_or_requests(
     page: Any, files: dict[str, Path], name: str, width: int
 ) -> None:
@@ -85,6 +88,15 @@ def test_it_renders_without_complaints_or_requests(
     assert [url for url in page.requests() if not url.startswith(("file:", "data:"))] == []
     assert page.js("document.querySelectorAll('svg .mark, svg .line').length") > 0
     assert page.js("innerWidth") == width, "the page is wider than the screen"
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
+@pytest.mark.parametrize("name", ["table", "evil", "demo"])
+def test_nobody_is_shut_out(
+    page: Any, axe: str, files: dict[str, Path], name: str, width: int, dark: bool
+) -> None:
+    opened(page, files[name], width, dark=dark)
+    assert page.violations(axe) == []
 
 
 def test_a_head_sorts_within_each_group(page: Any, files: dict[str, Path]) -> None:
@@ -166,6 +178,7 @@ def test_the_keyboard_reaches_cells_and_curves(page: Any, files: dict[str, Path]
     assert page.js("document.querySelector('dialog').open")
     page.press("Escape", 27)
     page.js("document.querySelector('#curves rect[tabindex]').focus()")
+    page.js(WAIT)  # a focus may scroll, which hides the tip
     page.press("ArrowLeft", 37)
     reading = page.js("document.querySelector('.tip').innerText")
     assert reading.startswith("epoch 39")
@@ -182,13 +195,13 @@ def test_points_of_the_difference_plot_open_their_cells(page: Any, files: dict[s
 
 def test_curves_follow_their_controls(page: Any, files: dict[str, Path]) -> None:
     opened(page, files["table"])
-    assert texts(page, "#curves .panel h4") == ["MNIST, q=0.1", "MNIST, q=0.3", "MNIST, q=0.5"]
+    assert texts(page, "#curves .panel h3") == ["MNIST, q=0.1", "MNIST, q=0.3", "MNIST, q=0.5"]
     page.js(
         "(() => { const menu = document.querySelector('#curves select');"
         "menu.value = 'Kuzushiji-MNIST'; menu.dispatchEvent(new Event('change')); })()"
     )
     page.js(WAIT)
-    assert texts(page, "#curves .panel h4")[0] == "Kuzushiji-MNIST, q=0.1"
+    assert texts(page, "#curves .panel h3")[0] == "Kuzushiji-MNIST, q=0.1"
     lines = "document.querySelectorAll('#curves .line').length"
     assert page.js(lines) == 15
     page.click("#curves .legend button")

@@ -13,12 +13,11 @@ import pytest
 
 from amongst.bench import Record, Trial
 from amongst.bench.plans import Request, make_plan
-from amongst.bench.render import number, signed
 from amongst.bench.report import Report, build_report, to_html
-from amongst.bench.summary import overview
 from amongst.bench.tables import Significance
-from amongst.theory.page import theory_page
-from amongst.theory.verification import Check
+from amongst.bench.words import number, overview, signed
+from lw2021.theory.page import theory_page
+from lw2021.theory.verification import Check
 
 WAIT = "new Promise(done => setTimeout(() => requestAnimationFrame(done), 50))"
 FACTS = """
@@ -136,6 +135,7 @@ def test_curves_of_one_epoch_are_points(shown: Callable[[Report], Any]) -> None:
     page = shown(build_report(records))
     assert page.js("document.querySelectorAll('#curves .panel svg .mark').length") == 2
     page.js("document.querySelector('#curves rect[tabindex]').focus()")
+    page.js(WAIT)  # a focus may scroll, which hides the tip
     page.press("End", 35)
     assert page.js("document.querySelector('.tip').innerText") == "epoch 1\nRC 1.5\nCC 1.5"
 
@@ -153,6 +153,7 @@ def test_repeats_of_other_lengths_are_joined_by_epoch(shown: Callable[[Report], 
     records = [_record("rc", seed, curves={"loss": long[: 400 - 200 * seed]}) for seed in range(2)]
     page = shown(build_report(records))
     page.js("document.querySelector('#curves rect[tabindex]').focus()")
+    page.js(WAIT)  # a focus may scroll, which hides the tip
     for _ in range(20):
         page.press("ArrowLeft", 37)
         epoch, line = page.js("document.querySelector('.tip').innerText").split("\n")
@@ -198,7 +199,7 @@ def test_the_theory_is_printed_in_light_and_whole(
 ) -> None:
     drawn = b"<svg xmlns='http://www.w3.org/2000/svg' width='90' height='30'/>"
     figure = SimpleNamespace(title="one", alt="one", caption="one", svg=lambda dress: drawn)
-    monkeypatch.setattr("amongst.theory.page.figures", lambda: [figure])
+    monkeypatch.setattr("lw2021.theory.page.figures", lambda: [figure])
     path = tmp_path / "theory.html"
     path.write_text(theory_page([Check("Lemma", "it sums to one", 0.0, 1e-12)]), encoding="utf-8")
     shown = "[...document.images].filter(e => e.offsetParent).map(e => e.className)"

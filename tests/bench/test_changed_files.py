@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 
 from amongst.bench import Store
-from amongst.bench.evidence import pack
 from amongst.bench.execute import Options
 from amongst.bench.plans import Request
 from amongst.bench.session import run_request
 from amongst.bench.sources import OwnFile, open_dataset
+from lw2021.evidence import pack
 
 
 def written(path: Path, seed: int) -> Path:

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from amongst.bench import Record, Trial
-from amongst.bench.choose import choose, mean_criterion
+from amongst.bench.rounds import choose, mean_criterion
 from amongst.errors import InputError
 
 

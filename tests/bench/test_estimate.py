@@ -10,7 +10,7 @@ import pytest
 from amongst.bench import Record, Trial
 from amongst.bench.estimate import RATES, Estimate, Facts, dataset_facts, estimate, trial_seconds
 
-FACTS = Facts(rows=1050, inputs=10, classes=3, size=84_000)
+FACTS = Facts(rows=1050, shape=(10,), classes=3, size=84_000)
 SETTINGS: dict[str, Any] = {"epochs": 10, "batch_size": 100, "widths": "20-5"}
 TRIAL = Trial("lost", "real", "cc", "mlp", 0, 0, SETTINGS)
 FLOPS = 6 * (10 * 20 + 20 * 5 + 5 * 3)
@@ -50,9 +50,10 @@ def test_methods_without_a_network_grow_with_the_rows_alone() -> None:
 
 def test_facts_of_the_catalogue() -> None:
     """Images are bytes, with test rows of their own; numbers of a table take eight, and a fold tests."""
-    assert dataset_facts("mnist") == Facts(60_000, 784, 10, 70_000 * 784)
+    assert dataset_facts("mnist") == Facts(60_000, (28, 28), 10, 70_000 * 784)
     lost = dataset_facts("lost")
-    assert lost == Facts(1122 - 1122 // 5, lost.inputs, 16, 1122 * lost.inputs * 8)
+    assert (lost.kept, lost.classes) == (1122 - 1122 // 5, 16)
+    assert lost.size == 1122 * lost.inputs * 8
 
 
 def timed(seconds: float, **more: Any) -> Record:
@@ -84,14 +85,14 @@ def test_workers_share_the_work_but_not_a_trial() -> None:
 def test_memory_is_data_and_networks_for_each_worker_or_member() -> None:
     facts = dataset_facts("lost")
     parameters = facts.inputs * 20 + 20 * 5 + 5 * 16
-    own = 16 * parameters + facts.rows * (4 * 16 + 12)
+    own = 16 * parameters + facts.kept * (4 * 16 + 12)
     assert estimate([TRIAL], members=7).memory == 3 * facts.size + 7 * own
     assert estimate([TRIAL], workers=2).memory == 2 * (3 * facts.size + own)
     conv = replace(TRIAL, model="convnet")
-    single = 3 * facts.size + 16 * 4_400_000 + facts.rows * 76
+    single = 3 * facts.size + 16 * 4_400_000 + facts.kept * 76
     assert estimate([conv], way="cuda", members=7).memory == single
     ipal = Trial("lost", "real", "ipal", "-", 0, 0)
-    assert estimate([ipal]).memory == 2 * facts.size + 8 * facts.rows**2
+    assert estimate([ipal]).memory == 2 * facts.size + 8 * facts.kept**2
 
 
 def test_an_estimate_says_what_is_known_and_what_may_come() -> None:

@@ -180,8 +180,8 @@ def test_without_matplotlib_the_extra_is_named(
 def test_a_demo_without_matplotlib_says_why_it_has_no_picture(
     synthetic: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     plan = make_plan(Request("demo", seeds=1))
-    table = collect(synthetic(plan, epochs=12), plan)
+    table, found = collect(synthetic(plan, epochs=12), plan), demo.find_labels(60, 1, 2)
     with pytest.warns(AmongstWarning, match=r"no picture: .*amongst\[plot\]"):
-        assert demo.picture_of(table, tmp_path / "demo.png") is None
+        assert demo.picture_of(found, table, tmp_path / "demo.png") is None

@@ -1,13 +1,14 @@
 """Real processes on one store: killed at random moments, two at once, interrupted.
 
-A helper process imports everything once and forks a child for each line it reads, so that a child
-is at work within milliseconds and a kill can hit any part of it.
+A helper process imports everything once and forks a child for each line that asks for one, so that a
+child is at work within milliseconds and a kill can hit any part of it.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import pty
 import random
 import signal
 import subprocess
@@ -19,7 +20,7 @@ from typing import IO
 
 import pytest
 
-from amongst.bench.execute_local import LocalExecutor
+from amongst.bench.execute import LocalExecutor
 from amongst.bench.plans import Plan, Request, make_plan
 from amongst.bench.record import Record
 from amongst.bench.runner import Outcome, bind_plan, missing_trials, run_plan
@@ -31,36 +32,53 @@ REQUEST = Request(
 )
 
 HELPER = """
-import dataclasses, json, os, sys
+import dataclasses, json, os, sys, time
+import amongst.bench.store
 import torch
-from amongst.bench.execute_local import LocalExecutor
+from amongst.bench.execute import LocalExecutor, _outlive_nobody
 from amongst.bench.plans import Request, make_plan
 from amongst.bench.runner import bind_plan, run_plan
 from amongst.bench.store import Store
 from amongst.bench.trial import run_trial
 
+def run(path, stale):
+    amongst.bench.store.STALE_SECONDS = stale
+    try:
+        with Store(path) as store:
+            outcome = run_plan(plan, store, LocalExecutor("cpu", workers=1))
+        return json.dumps(dataclasses.asdict(outcome))
+    except KeyboardInterrupt:
+        return "interrupted"
+
+def have_worker(late):
+    "A worker that watches its parent, from the start or only when it is gone."
+    parent = os.getpid()
+    if os.fork() == 0:
+        while late and os.getppid() == parent:
+            time.sleep(0.01)
+        _outlive_nobody(parent)
+    time.sleep(600)
+
 torch.set_num_threads(1)
+LocalExecutor.chunk = 2
 plan = bind_plan(make_plan(Request(**json.loads(sys.argv[1]))))
 run_trial(plan.trials[0])
 print("ready", flush=True)
+answers = {}
 for line in sys.stdin:
+    way, *given = json.loads(line)
+    if way == "answer":
+        os.waitpid(given[0], 0)
+        print(os.read(answers.pop(given[0]), 10000).decode(), flush=True)
+        continue
     source, target = os.pipe()
     pid = os.fork()
     if pid == 0:
-        try:
-            executor = LocalExecutor("cpu", workers=1)
-            executor.chunk = 2
-            with Store(line.strip()) as store:
-                outcome = run_plan(plan, store, executor)
-            answer = json.dumps(dataclasses.asdict(outcome))
-        except KeyboardInterrupt:
-            answer = "interrupted"
-        os.write(target, answer.encode())
+        os.write(target, {"run": run, "have_worker": have_worker}[way](*given).encode())
         os._exit(0)
     os.close(target)
+    answers[pid] = source
     print(pid, flush=True)
-    os.waitpid(pid, 0)
-    print(os.read(source, 10000).decode(), flush=True)
 """
 
 
@@ -78,12 +96,15 @@ class Helper:
         self.output: IO[str] = self.process.stdout
         assert self.output.readline() == "ready\n"
 
-    def begin(self, store: Path) -> int:
-        self.input.write(f"{store}\n")
-        self.input.flush()
-        return int(self.output.readline())
+    def begin(self, store: Path, stale: float = 60.0) -> int:
+        return int(self.ask("run", str(store), stale))
 
-    def answer(self) -> str:
+    def answer(self, child: int) -> str:
+        return self.ask("answer", child)
+
+    def ask(self, *words: object) -> str:
+        self.input.write(json.dumps(words) + "\n")
+        self.input.flush()
         return self.output.readline().strip()
 
     def close(self) -> None:
@@ -129,7 +150,7 @@ def test_killed_twenty_times_it_ends_as_if_undisturbed(
                 time.sleep(0.001)
             time.sleep(rng.uniform(0, pause))
             os.kill(child, signal.SIGKILL)
-            helper.answer()
+            helper.answer(child)
             sizes.append(len(store))
             assert store.keys() <= set(undisturbed)
     assert sizes == sorted(sizes), "a kill lost a record"
@@ -146,11 +167,8 @@ def test_killed_twenty_times_it_ends_as_if_undisturbed(
 def test_two_runners_share_the_work_and_do_none_of_it_twice(
     undisturbed: dict[str, Record], helper: Helper, tmp_path: Path
 ) -> None:
-    second = Helper(REQUEST)
-    helper.begin(tmp_path / "s.sqlite")
-    second.begin(tmp_path / "s.sqlite")
-    outcomes = [Outcome(**json.loads(runner.answer())) for runner in (helper, second)]
-    second.close()
+    runners = [helper.begin(tmp_path / "s.sqlite") for _ in range(2)]
+    outcomes = [Outcome(**json.loads(helper.answer(runner))) for runner in runners]
     assert sum(outcome.ran for outcome in outcomes) == len(undisturbed)
     assert all(outcome.ran > 0 for outcome in outcomes)
     with Store(tmp_path / "s.sqlite") as store:
@@ -167,7 +185,7 @@ def test_an_interrupt_leaves_a_state_to_go_on_from(
             assert _running(child), "the runner ended by itself"
             time.sleep(0.01)
         os.kill(child, signal.SIGINT)
-        assert helper.answer() == "interrupted"
+        assert helper.answer(child) == "interrupted"
         assert 3 <= len(store) < len(plan.trials)
         assert store.others() == []
         run_plan(plan, store, LocalExecutor("cpu", workers=1))
@@ -175,35 +193,75 @@ def test_an_interrupt_leaves_a_state_to_go_on_from(
     assert numbers(found) == numbers(undisturbed)
 
 
+def test_a_stopped_runner_is_replaced_and_does_no_harm_when_it_goes_on(
+    plan: Plan, undisturbed: dict[str, Record], helper: Helper, tmp_path: Path
+) -> None:
+    """SIGSTOP for longer than a runner may be silent: a minute, which is shorter for this test."""
+    child = helper.begin(tmp_path / "s.sqlite")
+    with Store(tmp_path / "s.sqlite") as store:
+        while len(store) < 3:
+            assert _running(child), "the runner ended by itself"
+            time.sleep(0.01)
+    os.kill(child, signal.SIGSTOP)
+    try:
+        second = helper.begin(tmp_path / "s.sqlite", stale=1.0)
+        assert Outcome(**json.loads(helper.answer(second))).ran > 0
+        with Store(tmp_path / "s.sqlite", readonly=True) as store:
+            assert len(store) == len(plan.trials)
+    finally:
+        os.kill(child, signal.SIGCONT)
+    helper.answer(child)
+    with Store(tmp_path / "s.sqlite") as store:
+        found = {record.key: record for record in store.records()}
+        assert len(store) == len(found)
+    assert numbers(found) == numbers(undisturbed)
+
+
+def test_a_closed_terminal_leaves_no_process_and_a_store_to_go_on_with(tmp_path: Path) -> None:
+    store = tmp_path / "s.sqlite"
+    words = ["reproduce", "table1", "--quick", "--epochs", "200", "--store", str(store)]
+    words += ["--engine", "local", "--workers", "2", "--device", "cpu"]
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execv(sys.executable, [sys.executable, "-m", "amongst", *words])
+    while not store.exists() or not _below(pid):
+        os.read(terminal, 1000)
+        assert _running(pid), "the runner ended by itself"
+    workers = _below(pid)
+    os.close(terminal)
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    assert code == 130
+    end = time.monotonic() + 60
+    while left := [worker for worker in workers if _running(worker)]:
+        assert time.monotonic() < end, f"{left} outlived their terminal by a minute"
+        time.sleep(0.1)
+    with Store(store) as kept:
+        assert kept.others() == []
+
+
+def _below(pid: int) -> list[int]:
+    """The processes that this one started."""
+    try:
+        listed = Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii")
+        return list(map(int, listed.split()))
+    except FileNotFoundError:
+        return []
+
+
 @pytest.mark.parametrize("late", [False, True])
-def test_a_worker_ends_when_its_parent_is_gone(late: bool) -> None:
+def test_a_worker_ends_when_its_parent_is_gone(helper: Helper, late: bool) -> None:
     """A parent forks a worker that watches it; the parent is killed, the worker must go too.
 
     A worker that was still starting when its parent was killed found another one, and watched that.
     """
-    script = f"""
-import os, time
-from amongst.bench.execute_local import _outlive_nobody
-parent = os.getpid()
-if os.fork() == 0:
-    print(os.getpid(), flush=True)
-    while {late} and os.getppid() == parent:
-        time.sleep(0.01)
-    _outlive_nobody(parent)
-    time.sleep(600)
-time.sleep(600)
-"""
-    command = [sys.executable, "-c", script]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
-        assert parent.stdout
-        worker = int(parent.stdout.readline())
-        parent.kill()
-    for _ in range(600):
-        if not _running(worker):
-            return
-        time.sleep(0.1)
-    os.kill(worker, signal.SIGKILL)
-    pytest.fail("the worker outlived its parent by a minute")
+    parent = int(helper.ask("have_worker", late))
+    while not (workers := _below(parent)):
+        assert _running(parent)
+    os.kill(parent, signal.SIGKILL)
+    end = time.monotonic() + 60
+    while _running(workers[0]):
+        assert time.monotonic() < end, "the worker outlived its parent by a minute"
+        time.sleep(0.05)
 
 
 def _running(pid: int) -> bool:

@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 import pytest
 from torch import Tensor
 
-from amongst.bench import paper, points
+from amongst.algorithms import Method
 from amongst.bench.execute_population import run_group
 from amongst.bench.plans import Plan, Request, make_plan
 from amongst.bench.trial import make_method, run_trial
 from amongst.errors import InputError
 from amongst.losses import classifier_consistent
-from amongst.methods import METHODS, Method, _registry
+from amongst.registry import ALGORITHMS
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,7 @@ class Clashing(Tempered):
 
 def planned(monkeypatch: pytest.MonkeyPatch, kind: type[Method] = Tempered, **asked: Any) -> Plan:
     """A comparison with this method among those of the package."""
-    for place in (points, paper):
-        monkeypatch.setattr(place, "METHODS", {**METHODS, kind.name: kind})
+    monkeypatch.setitem(ALGORITHMS._made, kind.name, kind)
     given: dict[str, Any] = {"search": "grid", "conditions": ("q=0.3",), "seeds": 1, "epochs": 2}
     request = Request("compare", datasets=("digits",), methods=("lw-tempered",), quick=True)
     return make_plan(replace(request, **(given | asked)))
@@ -108,6 +107,12 @@ def test_without_a_grid_a_search_keeps_to_the_default(monkeypatch: pytest.Monkey
     assert (trial.settings["gamma"], trial.settings["lr"]) == (1.5, Steep.lr)
 
 
-def test_two_methods_of_one_name_are_named() -> None:
-    with pytest.raises(RuntimeError, match="Tempered and Steep share the name 'lw-tempered'"):
-        _registry(Tempered, Steep)
+def test_two_methods_of_one_name_are_refused() -> None:
+    ALGORITHMS.add("lw-tempered", Tempered)
+    try:
+        with pytest.raises(InputError, match="'lw-tempered' is the name of another algorithm"):
+            ALGORITHMS.add("lw-tempered", Steep)
+    finally:
+        ALGORITHMS.remove("lw-tempered")
+    with pytest.raises(InputError, match="'proden' is the name of another algorithm"):
+        ALGORITHMS.add("proden", Tempered)

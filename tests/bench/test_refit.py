@@ -10,20 +10,20 @@ from typing import Any
 import pytest
 
 from amongst.bench.commands import reproduce_command
-from amongst.bench.evidence import pack
-from amongst.bench.execute_local import LocalExecutor
-from amongst.bench.notes import notes
+from amongst.bench.execute import LocalExecutor
 from amongst.bench.plans import Plan, Request, make_plan
 from amongst.bench.record import Record, Trial
-from amongst.bench.reproduction import Reproduction, reproduction_markdown
-from amongst.bench.reproduction.sheet import make_sheet
+from amongst.bench.rounds import advance, at_most, next_round
 from amongst.bench.runner import bind_plan, run_plan
-from amongst.bench.runs import find_runs, search_words
 from amongst.bench.sources import trial_data
-from amongst.bench.stages import advance, at_most, next_round
 from amongst.bench.store import Store
 from amongst.bench.tables import collect
+from amongst.bench.words import notes
 from amongst.errors import InputError
+from lw2021.evidence import pack
+from lw2021.reproduction import Reproduction, reproduction_markdown
+from lw2021.reproduction.sheet import make_sheet
+from lw2021.runs import find_runs, search_words
 
 NARROW: dict[str, Any] = {"methods": ("cc",), "conditions": ("q=0.1",)}
 
@@ -118,7 +118,7 @@ def test_a_table_shows_the_run_on_all_rows_first() -> None:
     held = Request("table1", ("mnist",), **NARROW, search="grid", search_seeds=1)
     again = replace(held, refit=True)
     kept = {r.key: r for asked in (held, again) for r in run_out(make_plan(asked))[1]}
-    runs = find_runs([held.to_dict(), again.to_dict()], list(kept.values()))
+    runs = find_runs([make_plan(held), make_plan(again)], list(kept.values()))
     (shown,) = make_sheet("table1", runs).filled
     assert shown.run is runs[1]
     assert shown.entry.mean == pytest.approx(90.2)

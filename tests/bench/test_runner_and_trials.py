@@ -10,12 +10,14 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 from rich.console import Console
 
 import amongst
+from amongst.accel.population import alone
 from amongst.bench import execute_population
 from amongst.bench import runner as runner_module
-from amongst.bench.execute_local import LocalExecutor
+from amongst.bench.execute import LocalExecutor
 from amongst.bench.execute_population import PopulationExecutor, group_trials, run_together
 from amongst.bench.plans import Plan, Request, make_plan
 from amongst.bench.points import CLASSICAL
@@ -26,10 +28,9 @@ from amongst.bench.sources import OwnFile, open_dataset, trial_data
 from amongst.bench.store import Store
 from amongst.bench.trial import _revision, run_trial
 from amongst.candidates import uniform
-from amongst.engine.checkpoint import Keeper
-from amongst.engine.population import alone
 from amongst.errors import InputError
 from amongst.theory import auto_beta
+from amongst.train import Checkpoint
 
 SMALL = {"epochs": 3, "batch_size": 64, "widths": "16", "validation": 0.1}
 
@@ -69,7 +70,7 @@ def test_a_trial_that_goes_alone_is_saved_on_its_way(
     """As ConvNets do: stopped in its second epoch, it goes on there, to the numbers of one stretch."""
     monkeypatch.setattr(execute_population, "_alone", lambda trial: True)
     monkeypatch.setattr(alone, "SECONDS", 0.0)
-    monkeypatch.setattr(alone, "Keeper", partial(Keeper, share=1.0))
+    monkeypatch.setattr(alone, "Checkpoint", partial(Checkpoint, share=1.0))
     seen: list[str] = []
 
     def stop(text: str) -> None:
@@ -89,6 +90,17 @@ def test_a_trial_that_goes_alone_is_saved_on_its_way(
     whole = run_trial(chosen)
     assert record.metrics == pytest.approx(whole.metrics, abs=1e-6)
     assert not list(tmp_path.iterdir())
+
+
+def test_members_of_a_population_have_the_same_rows() -> None:
+    """A long tail leaves other rows for each seed."""
+    conditions = ("q=0.3", "q=0.5", "q=0.5 rho=10")
+    trials = [trial("cc", c, s) for c in conditions for s in (0, 1)]
+    groups = group_trials(trials)
+    assert [len(group) for group in groups] == [4, 1, 1]
+    for group in groups:
+        rows = [trial_data(member).features.values for member in group]
+        assert all(torch.equal(rows[0], other) for other in rows)
 
 
 def test_data_that_a_method_refuses_become_a_record_and_the_others_go_on() -> None:
@@ -144,8 +156,9 @@ def test_own_data_without_true_labels_is_scored_by_its_candidates(own_file: Path
 
 
 def test_real_candidates_must_be_there() -> None:
-    with pytest.raises(InputError, match="came without candidate sets"):
+    with pytest.raises(InputError) as refused:
         run_trial(trial(condition="real"))
+    assert refused.value.code == "no-candidates"
 
 
 def test_a_worker_with_other_data_refuses() -> None:
@@ -164,7 +177,8 @@ def test_beta_auto_is_worked_out_from_the_training_sets_and_recorded() -> None:
 @pytest.mark.parametrize("method", sorted(CLASSICAL))
 def test_methods_without_a_network_run_through_the_same_door(method: str, own_file: Path) -> None:
     files = {"blobs": OwnFile(str(own_file), (("candidates", "labels"), ("truth", "true")))}
-    asked = Trial("blobs", "real", method, "-", 0, 0, {"folds": 3, "validation": 0.1})
+    brief = {"budget": "5s"} if method == "auto" else {}
+    asked = Trial("blobs", "real", method, "-", 0, 0, {"folds": 3, "validation": 0.1} | brief)
     record = run_trial(asked, files=files)
     assert record.metrics["accuracy_final"] > 0.5
     assert 0 < record.metrics["approximated_val"] <= 1
@@ -190,6 +204,8 @@ def test_a_population_gives_the_records_of_the_single_engine() -> None:
     stacked = {r.key: r for r in PopulationExecutor("cpu", workers=1).map(trials)}
     for asked in trials:
         alone, together = run_trial(asked), stacked[asked.key]
+        assert (alone.engine, together.engine) == ("local", "population")
+        assert alone.key == together.key
         assert set(alone.metrics) == set(together.metrics)
         for name, curve in alone.curves.items():
             np.testing.assert_allclose(together.curves[name], curve, atol=5e-3)

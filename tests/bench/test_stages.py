@@ -14,19 +14,18 @@ import pytest
 
 from amongst.bench import runner as runner_module
 from amongst.bench.commands import reproduce_command
-from amongst.bench.execute import Options
-from amongst.bench.execute_local import LocalExecutor
-from amongst.bench.feasible import check_data
-from amongst.bench.notes import notes
+from amongst.bench.estimate import check_data
+from amongst.bench.execute import LocalExecutor, Options
 from amongst.bench.plans import Plan, Request, make_plan
 from amongst.bench.record import Record, Trial
 from amongst.bench.render import cell_text, to_markdown
 from amongst.bench.report import build_report, read_report, to_html
+from amongst.bench.rounds import advance, at_most, next_round
 from amongst.bench.runner import Outcome, bind_plan, run_plan
 from amongst.bench.session import dry_run
-from amongst.bench.stages import advance, at_most, next_round
 from amongst.bench.store import Store
 from amongst.bench.tables import Entry, collect
+from amongst.bench.words import notes
 from amongst.errors import InputError
 
 FULL, SHORT = 40, 5
@@ -457,7 +456,7 @@ def test_a_run_goes_through_its_rounds_and_a_second_one_has_nothing_to_do(
 LIVES = """
 import json, os, signal, sys
 import torch
-from amongst.bench.execute_local import LocalExecutor
+from amongst.bench.execute import LocalExecutor
 from amongst.bench.plans import Request, make_plan
 from amongst.bench.runner import bind_plan, run_plan
 from amongst.bench.store import Store

@@ -8,8 +8,8 @@ import pytest
 
 from amongst.bench import Record
 from amongst.bench.plans import Request, make_plan
-from amongst.bench.summary import overview
 from amongst.bench.tables import Ranking, Table, collect
+from amongst.bench.words import overview
 
 LW = "lw-cross_entropy"
 SHIFTS = {("rc", "q=0.1"): 0.05, (LW, "q=0.1"): 0.0, ("rc", "q=0.3"): 0.25, (LW, "q=0.3"): -3.0}

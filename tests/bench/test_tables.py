@@ -13,11 +13,11 @@ import pytest
 from scipy.stats import rankdata
 
 from amongst.bench import Record, Trial
-from amongst.bench.layout import Place, lay_out, place_of
-from amongst.bench.notes import notes
 from amongst.bench.paper import Published, published_cells
+from amongst.bench.places import Place, lay_out
 from amongst.bench.plans import Plan, Request, make_plan
 from amongst.bench.tables import Entry, Significance, Table, collect
+from amongst.bench.words import notes
 from amongst.errors import InputError
 
 Values = dict[str, Sequence[float]]
@@ -56,7 +56,7 @@ def slow_wilcoxon(better: Sequence[float], worse: Sequence[float]) -> float:
 
 def exact(plan: Plan) -> list[Record]:
     """Every trial gives exactly the printed mean."""
-    means = {place_of(cell.slot): cell.slot.published for cell in plan.cells}
+    means = {cell.slot.place: cell.slot.published for cell in plan.cells}
     return [
         Record(
             t,
@@ -316,10 +316,10 @@ def test_an_unfinished_table_shows_its_holes() -> None:
 
 
 def test_layouts_follow_the_paper() -> None:
-    two = lay_out(make_plan(Request("table2")))
+    two = lay_out(make_plan(Request("table2")).places)
     assert list(two.groups) == ["No network", "Linear", "MLP"]
     assert two.underline == "model"
-    figure = lay_out(make_plan(Request("figure1")))
+    figure = lay_out(make_plan(Request("figure1")).places)
     assert figure.columns == tuple(f"β={b}" for b in (0, 1, 2, 4, 8, 16, 32))
     assert len(set(figure.places)) == len(figure.places) == 28
 
@@ -337,7 +337,7 @@ def test_records_of_other_plans_do_not_enter() -> None:
 
 def test_a_plan_that_mixes_variants_keeps_every_place_apart() -> None:
     """β from the data stands in rows of its own, beside the same method with a fixed β."""
-    layout = lay_out(make_plan(Request("beyond", datasets=("mnist", "fgnet"))))
+    layout = lay_out(make_plan(Request("beyond", datasets=("mnist", "fgnet"))).places)
     assert layout.columns == ("q=0.1", "q=0.3", "q=0.5", "q=0.7", "q=0.9", "real")
     labels = [row.label for row in layout.groups["MNIST"]]
     assert "LW-Sigmoid, MLP" in labels

@@ -12,9 +12,9 @@ import pytest
 from rich.console import Console
 
 from amongst.bench import Record, Trial
-from amongst.bench.leftovers import found_plan
 from amongst.bench.plans import Request, make_plan
 from amongst.bench.render import cell_text, to_csv, to_latex, to_markdown, to_rich
+from amongst.bench.report import found_plan
 from amongst.bench.tables import Table, collect
 
 HOSTILE = "a|b*<script>_\\&%$#{}~^ [bold]x[/bold]"

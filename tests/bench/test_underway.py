@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,32 +19,34 @@ from rich.console import Console
 
 from amongst.bench import trial as trials
 from amongst.bench import underway
-from amongst.bench.execute import Options
-from amongst.bench.execute_local import LocalExecutor
+from amongst.bench.execute import LocalExecutor, Options
 from amongst.bench.execute_population import PopulationExecutor
 from amongst.bench.plans import Request
 from amongst.bench.record import Trial
 from amongst.bench.session import run_request
 from amongst.bench.trial import run_trial
 from amongst.bench.underway import UnderWay, clear_done, told, underway_of
-from amongst.engine.checkpoint import Pause
+from amongst.train.checkpoint import Pause
 
-SETTINGS = {"epochs": 200, "batch_size": 256, "widths": "64", "validation": 0.1, "lr": 0.05}
+EPOCHS = 100
+SETTINGS = {"epochs": EPOCHS, "batch_size": 256, "widths": "64", "validation": 0.1, "lr": 0.05}
 TRIAL = Trial("digits", "q=0.3", "lw-sigmoid", "mlp", seed=1, settings=SETTINGS)
 
 RUN = """
 import json, sys
 from pathlib import Path
 from amongst.bench import underway
-from amongst.bench.execute_local import LocalExecutor
+from amongst.bench.execute import LocalExecutor
 from amongst.bench.record import Trial
 underway.SAVE_SECONDS = 0.0
 list(LocalExecutor("cpu", 1, None, Path(sys.argv[2])).map([Trial(**json.loads(sys.argv[1]))]))
 """
 
 
-def kill_midway(folder: Path) -> Path:
-    """A real process, killed −9 when it has kept something; the checkpoint."""
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a real process left that was killed −9 when it had kept something."""
+    folder = tmp_path_factory.mktemp("killed")
     given = {
         name: asdict(TRIAL)[name] for name in ("dataset", "condition", "method", "model", "seed")
     }
@@ -54,46 +57,47 @@ def kill_midway(folder: Path) -> Path:
             assert process.poll() is None, "it ended before anything was kept"
             time.sleep(0.01)
         process.send_signal(signal.SIGKILL)
-    return kept
+    return folder
 
 
 @pytest.fixture
 def epochs_run(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Epochs that were trained in this process."""
-    from amongst.engine import single
+    from amongst.train import loop
 
     seen: list[int] = []
-    plain = single.run_epoch
+    plain = loop.run_epoch
 
-    def run_epoch(state: single.Training, *rest: object) -> dict[str, float]:
+    def run_epoch(state: loop.Training, *rest: object) -> dict[str, float]:
         seen.append(state.epoch)
         return plain(state, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(single, "run_epoch", run_epoch)
+    monkeypatch.setattr(loop, "run_epoch", run_epoch)
     return seen
 
 
-def test_a_killed_trial_goes_on_to_the_same_digits(tmp_path: Path, epochs_run: list[int]) -> None:
+def test_a_killed_trial_goes_on_to_the_same_digits(
+    tmp_path: Path, killed: Path, epochs_run: list[int]
+) -> None:
     whole = run_trial(TRIAL)
-    assert epochs_run == list(range(200))
+    assert epochs_run == list(range(EPOCHS))
     epochs_run.clear()
-    kept = kill_midway(tmp_path)
+    shutil.copytree(killed, tmp_path, dirs_exist_ok=True)
     (record,) = LocalExecutor("cpu", 1, None, tmp_path).map([TRIAL])
-    assert 0 < epochs_run[0] < 200
+    assert 0 < epochs_run[0] < EPOCHS
     assert (record.metrics, record.curves) == (whole.metrics, whole.curves)
-    assert not kept.exists()
     assert list(tmp_path.iterdir()) == []
 
 
 def test_what_is_kept_by_other_software_or_broken_is_begun_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, epochs_run: list[int]
+    tmp_path: Path, killed: Path, monkeypatch: pytest.MonkeyPatch, epochs_run: list[int]
 ) -> None:
-    kept = kill_midway(tmp_path)
+    shutil.copytree(killed, tmp_path, dirs_exist_ok=True)
     monkeypatch.setattr(trials, "_revision", lambda: "another")
     run_trial(TRIAL, scratch=tmp_path)
     assert epochs_run[0] == 0
     epochs_run.clear()
-    kept.write_bytes(b"broken")
+    UnderWay(tmp_path, TRIAL.key).checkpoint.write_bytes(b"broken")
     run_trial(TRIAL, scratch=tmp_path)
     assert epochs_run[0] == 0
 
@@ -102,7 +106,7 @@ def test_seconds_before_the_kill_are_booked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(underway, "SAVE_SECONDS", 0.0)
-    monkeypatch.setattr(underway, "Pause", lambda: Pause(share=1.0))  # after every epoch
+    monkeypatch.setattr(Pause, "over", lambda pause: True)  # after every epoch
     monkeypatch.setattr(UnderWay, "forget", lambda place: None)
     first = run_trial(TRIAL, scratch=tmp_path)
     again = run_trial(TRIAL, scratch=tmp_path)  # all epochs are in the checkpoint
@@ -111,10 +115,10 @@ def test_seconds_before_the_kill_are_booked(
 
 
 def sum_of_epochs(folder: Path) -> float:
-    from amongst.archive import read_archive
+    from amongst.files import read_archive
 
     _, facts = read_archive(UnderWay(folder, TRIAL.key).checkpoint)
-    assert facts["epoch"] == 200
+    assert facts["epoch"] == EPOCHS
     return float(sum(record["seconds"] for record in facts["records"]))
 
 
@@ -196,15 +200,15 @@ def test_a_runner_that_ends_may_remove_the_folder_of_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "underway"
-    plain = underway.start
+    plain = trials.train
 
-    def started(*given: object) -> object:
+    def trained(*given: object, **more: object) -> object:
         folder.mkdir(exist_ok=True)
         underway.remove_if_empty(folder)  # the other runner's end, at the worst moment
         assert not folder.exists()
-        return plain(*given)  # type: ignore[arg-type]
+        return plain(*given, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(underway, "start", started)
+    monkeypatch.setattr(trials, "train", trained)
     monkeypatch.setattr(underway, "SAVE_SECONDS", 0.0)
     assert run_trial(TRIAL, scratch=folder).metrics
     underway.remove_if_empty(folder)

@@ -55,7 +55,7 @@ def test_numbers_in_a_list_as_text_stay_numbers() -> None:
 
 
 def test_labels_in_brackets_are_refused_with_the_way_out() -> None:
-    with pytest.raises(InputError, match=r"y\[1\] holds '\[x, y\]'.*kind=\"labels\""):
+    with pytest.raises(InputError, match=r"y\[1\] holds '\[x, y\]'.*kind='labels'"):
         as_candidates(["a", "[x, y]"])
     assert as_candidates(["a", "[x, y]"], kind="labels").classes.tolist() == ["[x, y]", "a"]
     assert as_candidates(["a|(other)", "(other)"]).to_lists() == [["(other)", "a"], ["(other)"]]
@@ -127,12 +127,6 @@ def test_strings_come_back_or_are_refused(rows: list[set[str]], separator: str) 
     assert as_candidates(strings, sets.classes, separator=separator) == sets
 
 
-@pytest.mark.parametrize("y", [[{"a": 0.5, "b": 0.5}, {"c": 1}], [{"a": 1.0}, ["c"]]])
-def test_dicts_of_weights_are_refused(y: list[object]) -> None:
-    with pytest.raises(InputError, match=r"y\[0\] holds the dict .*list\(row\) for row in y"):
-        as_candidates(y)
-
-
 @pytest.mark.parametrize("y", [{"a": ["x"], "b": ["y"]}, {"a", "b"}])
 def test_a_dict_or_set_of_rows_is_refused(y: object) -> None:
     with pytest.raises(InputError, match="one entry for each row"):
@@ -166,13 +160,16 @@ def test_a_tensor_of_labels_is_read_as_its_array(votes: list[list[float]]) -> No
     assert as_candidates(rows).to_lists() == [[0, 2], [1], [2]]
 
 
-@pytest.mark.parametrize("form", [np.array, torch.tensor, pd.DataFrame, list])
+@pytest.mark.parametrize("form", [np.array, torch.tensor, pd.DataFrame])
 def test_weights_are_no_labels(form: Callable[[Any], Any]) -> None:
     """A matrix of probabilities became as many classes as it has numbers."""
     shares = [[0.75, 0.25, 0.0], [0.0, 0.5, 0.5]]
-    with pytest.raises(InputError, match=r"contains 0\.75, a continuous number.*y > 0"):
-        as_candidates(form(shares))
-    assert as_candidates(np.array(shares) > 0).to_lists() == [[0, 1], [1, 2]]
+    sets = as_candidates(form(shares))
+    assert sets.to_lists() == [[0, 1], [1, 2]]
+    assert sets.weights.tolist() == shares
+    with pytest.raises(InputError) as caught:
+        as_candidates(shares)
+    assert caught.value.code == "continuous"
 
 
 @pytest.mark.parametrize(
@@ -216,13 +213,6 @@ def test_rows_of_a_batch_are_taken_by_a_tensor(make: Callable[[Any], Any]) -> No
     for rows in ([0, 2], [1], 2, [True, False, True]):
         taken = sets[torch.tensor(rows)].to_mask()
         assert np.array_equal(taken, np.atleast_2d(mask[rows]))
-
-
-@pytest.mark.parametrize("y", [["owl\0|kite"], [["owl\0", "kite"]], [["owl\0"], ["owl"]]])
-def test_a_label_that_ends_in_nul_is_named(y: Any) -> None:
-    """NumPy drops it, so that the label was in no class, which the message asked to add."""
-    with pytest.raises(InputError, match=r"label 'owl\\x00' ends in a NUL character.*rstrip"):
-        as_candidates(y)
 
 
 @pytest.mark.parametrize(

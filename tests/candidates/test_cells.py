@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from amongst import as_candidates
 from amongst.candidates import cells, convert
 from amongst.candidates.cells import read_cell, whole, zeros_and_ones
-from amongst.datasets.labels import candidate_column
+from amongst.candidates.convert import from_columns
 from amongst.errors import InputError
 
 
@@ -65,7 +65,7 @@ def test_true_one_and_one_as_text_stay_apart() -> None:
     found = cells.different_cells(np.array([[True, 1, 1.0, "1"]], dtype=object))
     assert list(map(repr, found.different)) == ["True", "1", "1.0", "'1'"]
     frame = pd.DataFrame({"p": [True, True], "q": [1, 1], "r": ["x", "y"]})
-    sets = candidate_column(frame, kind="annotators")
+    sets = from_columns(frame, kind="annotators")
     assert sets.to_lists() == [["1", "True", "x"], ["1", "True", "y"]]
 
 
@@ -101,6 +101,13 @@ def test_a_mask_is_told_by_its_first_other_cell() -> None:
 @pytest.mark.parametrize(("item", "remedy"), [(None, "Leave it out"), ([1], "Make it a string")])
 def test_what_cannot_be_a_label_has_a_remedy(item: object, remedy: str) -> None:
     with pytest.raises(
-        InputError, match=rf"row 3 contains .*, which cannot be a label; .*\. {remedy}"
+        InputError, match=rf"y\[3\] contains .*, which cannot be a label: .*\. {remedy}"
     ):
-        read_cell(["owl", item], where="row 3")
+        read_cell(["owl", item], row=3)
+
+
+@pytest.mark.parametrize("odd", [["a"], {}, None, float("nan")])
+def test_what_is_no_name_names_no_class(odd: object) -> None:
+    with pytest.raises(InputError) as told:
+        as_candidates(["a"], classes=["a", odd])
+    assert (told.value.code, told.value.argument) == ("no-label", "classes")

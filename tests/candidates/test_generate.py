@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import tracemalloc
+from collections import Counter
 from itertools import product
 
 import numpy as np
@@ -16,6 +18,7 @@ from amongst.candidates import (
     class_dependent,
     generate,
     instance_dependent,
+    long_tailed,
     noisy,
     uniform,
 )
@@ -73,6 +76,52 @@ def test_instance_dependent_rates() -> None:
     assert_follows(sets.mask, law(np.array([1, 0.9 * 0.2 / 0.3, 0.9]), 0, False))
 
 
+@pytest.mark.parametrize("exclude_full", [False, True])
+@pytest.mark.parametrize(("q", "eta"), [(0.3, 0.2), (0.5, 1.0), (0.0, 0.4), (1.0, 0.1)])
+def test_sets_that_may_lack_the_truth_follow_their_law(
+    q: float, eta: float, exclude_full: bool
+) -> None:
+    rates, table = [q, 1 - eta, q, q], {}
+    for s in product([False, True], repeat=4):
+        p = math.prod(r if inside else 1 - r for r, inside in zip(rates, s, strict=True))
+        if any(s) and not (all(s) and exclude_full) and p > 0:
+            table[s] = p
+    total = sum(table.values())
+    sets = uniform(np.ones(N, int), q, classes=range(4), exclude_full=exclude_full, seed=3, eta=eta)
+    if len(table) == 1:
+        assert set(map(tuple, sets.mask.tolist())) == set(table)
+    else:
+        assert_follows(sets.mask, {s: p / total for s, p in table.items()})
+
+
+def test_rates_relative_to_the_mean_of_a_row() -> None:
+    """As the authors of POP, PaPi and DIRK have it, with a loop: label 1 would be above 1."""
+    proba, rate = np.tile([0.4, 0.3, 0.25, 0.05], (N, 1)), 0.6
+    sets = instance_dependent(np.zeros(N, int), proba, rate=rate, seed=0, relative_to="mean")
+    for z, seen in enumerate(sets.mask.mean(axis=0)):
+        expected = 1.0 if z == 0 else min(1.0, rate * proba[0, z] / (0.6 / 4))
+        assert abs(seen - expected) < 5 * math.sqrt(max(expected * (1 - expected), 1e-12) / N)
+
+
+def test_a_long_tail_has_its_sizes_and_draws_every_row_alike() -> None:
+    y = np.tile(np.arange(5), 80)
+    rows = long_tailed(y, rho=16, seed=0)
+    assert np.bincount(y[rows]).tolist() == [80, 40, 20, 10, 5]
+    assert (np.diff(rows) > 0).all()
+    assert np.array_equal(rows, long_tailed(y, rho=16, seed=0))
+    times = np.zeros(len(y))
+    for seed in range(400):
+        times[long_tailed(y, rho=16, seed=seed)] += 1
+    of_fourth = times[y == 3] / 400  # 10 of 80 rows
+    assert abs(of_fourth - 1 / 8).max() < 5 * math.sqrt(1 / 8 * 7 / 8 / 400)
+    orders = {tuple(np.bincount(y[long_tailed(y, 16, shuffle=True, seed=s)])) for s in range(9)}
+    assert len(orders) > 4
+    assert np.array_equal(long_tailed(y, rho=1), np.arange(len(y)))
+    named = np.array(list("abcde"))[y]
+    assert Counter(named[long_tailed(named, 16, classes="edcba")])["a"] == 5
+    assert Counter(long_tailed([0, 0, 0, 1], rho=2, seed=1).tolist()) == Counter([0, 1, 2, 3])
+
+
 def test_noise_has_its_rate_and_keeps_sizes() -> None:
     y = np.arange(N) % 6
     clean = uniform(y, 0.3, seed=1)
@@ -128,6 +177,10 @@ def test_no_rows_give_no_sets() -> None:
         lambda: class_dependent([0, 1], [[1, -0.5], [0.5, 1]]),
         lambda: class_dependent([0, 1], [[1, np.nan], [0.5, 1]]),
         lambda: case(4, 10),
+        lambda: uniform([0, 1], 0.0, eta=1.0),
+        lambda: uniform([0, 1], 0.5, eta=-0.1),
+        lambda: long_tailed([0, 1], rho=0.5),
+        lambda: instance_dependent([0, 1], np.eye(2), relative_to="median"),
         lambda: instance_dependent([0, 1], [[0.5, 0.5]]),
         lambda: instance_dependent([0, 1], [[0.5, 0.5], [1.5, -0.5]]),
         lambda: instance_dependent([0, 1], [[0.5, 0.5], [np.nan, 0.5]]),

@@ -18,13 +18,13 @@ from typer.testing import CliRunner
 from amongst.bench import Record, Store, Trial, read_records
 from amongst.bench.commands import reproduce_command
 from amongst.bench.export import read_requests
-from amongst.bench.layout import Place
-from amongst.bench.paper import method_title
 from amongst.bench.payload import payload
+from amongst.bench.places import Place, method_title
 from amongst.bench.plans import Request, make_plan
 from amongst.bench.render import to_markdown
 from amongst.bench.report import read_report
 from amongst.cli import bench
+from amongst.cli.files import Labelled
 from amongst.cli.results import results
 from amongst.errors import AmongstError, DataNotFoundError, InputError
 
@@ -186,10 +186,10 @@ def test_what_a_method_refuses_is_told_with_its_reason_and_the_rest_goes_on(
 
 def test_compare_on_several_datasets_of_the_catalogue(tmp_path: Path) -> None:
     """All of them count, not the first alone; a file with a comma in its name is a file."""
-    assert bench._own("Lost, MSRCv2,lost", {}) == (("lost", "msrcv2"), None)
+    assert bench._own("Lost, MSRCv2,lost", Labelled()) == (("lost", "msrcv2"), None)
     path = tmp_path / "lost,old.csv"
     path.write_text("x,labels\n1.5,a|b\n0.5,b\n")
-    assert bench._own(str(path), {"candidates": ["labels"]})[0] == ("lost,old",)
+    assert bench._own(str(path), Labelled(candidates=["labels"]))[0] == ("lost,old",)
     plan = make_plan(Request("compare", datasets=("lost", "msrcv2"), search="none", epochs=100))
     assert {cell.slot.dataset for cell in plan.cells} == {"lost", "msrcv2"}
     assert reproduce_command(plan) == "amongst compare lost,msrcv2"
@@ -254,17 +254,22 @@ def test_the_demo_leaves_a_table_a_picture_and_a_page(
     from amongst.bench import demo as module
     from amongst.bench.plans import Request
 
-    small = Request("demo", seeds=2, epochs=1)
-    monkeypatch.setattr(module, "Request", lambda name: small)
+    small, found = Request("demo", seeds=2, epochs=1), module.find_labels(60, 1, 2)
+    monkeypatch.setattr(module, "Request", lambda name, methods: replace(small, methods=methods))
+    monkeypatch.setattr(module, "find_labels", lambda: found)
     said = run("demo", "--out", str(tmp_path / "demo"))
-    assert "LW-Sigmoid" in said
     assert "±" in said
+    assert "LW-Sigmoid" not in said  # what the demo shows as ours is the default
+    assert f"was found for {int(found.right.sum()):,}" in said
     names = {path.name for path in (tmp_path / "demo").iterdir()}
     assert {"demo.sqlite", "demo.html"} <= names
     assert set(re.findall(r"written to \S*/demo/(\S+)", said)) == names
     if "demo.png" in names:
         assert (tmp_path / "demo" / "demo.png").read_bytes().startswith(b"\x89PNG")
-    assert "<html" in (tmp_path / "demo" / "demo.html").read_text("utf-8")
+    page = (tmp_path / "demo" / "demo.html").read_text("utf-8")
+    cards = re.findall(r'<li class="card (right|wrong)">', page)
+    assert cards == ["right" if found.right[row] else "wrong" for row in found.shown]
+    assert page.count("<img") == len(cards)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from amongst.bench import read_records
 from amongst.bench.commands import reproduce_command
 from amongst.bench.plans import Request, make_plan
 from amongst.cli.app import app
-from amongst.cli.wording import worded
 from amongst.errors import InputError
 
 
@@ -36,7 +35,7 @@ def test_folds_of_a_quick_comparison_are_those_asked_for(
 ) -> None:
     store = str(tmp_path / "s.sqlite")
     quick = ["compare", "digits", "--conditions", "q=0.3", "--methods", "cc", "--models", "linear",
-             "--quick", "--epochs", "1", "--seeds", "1", "--store", store]  # fmt: skip
+             "--quick", "--epochs", "1", "--seeds", "1", "--workers", "1", "--store", store]  # fmt: skip
     outcome = CliRunner().invoke(app, [*quick, *words], catch_exceptions=False)
     assert outcome.exit_code == 0, outcome.output
     trials = [record.trial for record in read_records(store)]
@@ -105,7 +104,7 @@ def test_a_criterion_that_chooses_nothing_is_refused(
     store = str(tmp_path / "s.sqlite")
     outcome = CliRunner().invoke(app, [*words, "--criterion", criterion, "--store", store])
     assert isinstance(outcome.exception, InputError)
-    assert worded(str(outcome.exception)) == (
+    assert outcome.exception.said("command") == (
         f"--criterion {criterion} is for the search of a grid, and --search {search} has one "
         "setting for each cell. Use --search grid or --search equal, or leave it out."
     )

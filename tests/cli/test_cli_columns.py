@@ -12,14 +12,18 @@ import pytest
 from amongst import LWClassifier
 from amongst.bench.export import read_records, read_requests
 from amongst.cli import main
-from amongst.cli.reading import Columns, frame_of
+from amongst.data import read_table
+from amongst.data.columns import apart
+from amongst.data.frames import open_table
 
 ODD = "height, m"
 
 
 @pytest.fixture
 def birds(tmp_path: Path) -> Path:
-    frame = pd.DataFrame({"a": [i / 4 for i in range(40)], "b": 1.0, ODD: 2.0})
+    frame = pd.DataFrame(
+        {"a": [i / 4 for i in range(40)], "b": 1.0, ODD: [i % 7 for i in range(40)]}
+    )
     frame["labels"] = ["x|y" if i % 3 else "x" for i in frame["a"]]
     frame.to_csv(tmp_path / "birds.csv", index=False)
     return tmp_path / "birds.csv"
@@ -45,9 +49,9 @@ def run(*arguments: object) -> int:
 def test_columns_by_commas_are_several_unless_one_has_that_name(
     birds: Path, values: list[str], meant: list[str]
 ) -> None:
-    columns = Columns.of(birds, features=values, ignore=values)
-    assert columns.features == columns.ignore == meant
-    assert columns.candidates == ["labels"]
+    file = open_table(birds)
+    assert apart(tuple(values), file.names) == tuple(meant)
+    assert file.guess() == "labels"
 
 
 @pytest.mark.parametrize("ignored", ["a,b", ODD])
@@ -119,10 +123,10 @@ def test_rows_that_nobody_labelled_are_refused_or_say_nothing(
 
 def test_a_model_of_an_earlier_release_refuses_empty_rows(birds: Path, tmp_path: Path) -> None:
     """Its metadata do not say what such rows meant."""
-    told = Columns.of(birds).told(birds)
+    table = read_table(birds, guess=True)
+    told = table.told()
     del told["empty"]
-    table = Columns.of(birds).read(birds)
-    fitted = LWClassifier(model="linear", epochs=1).fit(frame_of(table), table.candidates)
+    fitted = LWClassifier(model="linear", epochs=1).fit(table.frame, table.candidates)
     fitted.save(model := tmp_path / "old.model", metadata=told)
     assert run("disambiguate", model, birds, "--out", tmp_path / "d.csv") == 0
     text = birds.read_text("utf-8").replace(",x|y\n", ",\n", 1)
@@ -139,7 +143,7 @@ def test_answers_of_yes_and_no_are_read_as_told(
     frame.to_csv(file := tmp_path / "own.csv", index=False)
     who, store, model = ["-c", "anna,ben,cleo"], tmp_path / "s.sqlite", tmp_path / "own.model"
     assert run("describe", file, *who) == 2
-    assert "who answered 0 or 1, pass --kind annotators." in capsys.readouterr().err
+    assert "pass --kind annotators if the columns are annotators" in capsys.readouterr().err
     who += ["--kind", "annotators"]
     assert run("describe", file, *who) == 0
     assert "2: 0, 1" in capsys.readouterr().out
@@ -193,7 +197,7 @@ def test_the_index_of_a_parquet_file_names_the_rows(
     for command in ("predict", "disambiguate"):
         out = home / f"{command}.csv"
         assert run(command, home / "m", home / "birds.parquet", "--out", out, *options) == 0
-        assert pd.read_csv(out)["row"].tolist() == rows
+        assert pd.read_csv(out)[[*options[1:], "row"][0]].tolist() == rows
 
 
 def test_an_index_that_is_not_there_is_named(

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from amongst.candidates import as_candidates
 from amongst.cli.datasets import app, fact_lines, pair_table, shade_map, size_bars
-from amongst.datasets import CATALOGUE, entry, picture, verification
+from amongst.data import CATALOGUE, entry, loading, picture
 from amongst.errors import MissingDependencyError
 
 REAL = os.environ.get("AMONGST_DATA", "")
@@ -99,7 +99,7 @@ def test_info_draws_what_the_sets_are() -> None:
 
 
 def test_facts_of_the_catalogue() -> None:
-    lost, mnist, cifar = (dict(fact_lines(entry(n))) for n in ("lost", "mnist", "cifar10"))
+    lost, mnist, cifar = (fact_lines(entry(n)) for n in ("lost", "mnist", "cifar10"))
     assert (lost["rows (n)"], lost["features (d)"]) == ("1,122", "108")
     assert lost["classes (K)"] == "16"
     assert (lost["avg candidates"], lost["true label inside"]) == ("2.23", "100.00% of the rows")
@@ -155,7 +155,7 @@ def test_data_that_no_package_here_reads_are_not_called_absent(
     def refuse(*_: object, **__: object) -> None:
         raise MissingDependencyError("needs the package 'h5py'")
 
-    monkeypatch.setattr(verification, "load_entry", refuse)
+    monkeypatch.setattr(loading, "load_entry", refuse)
     code, output = run("verify", "digits")
     assert code == 1
     assert output.startswith("not read digits")

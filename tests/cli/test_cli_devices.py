@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -74,6 +75,19 @@ def test_a_gpu_that_is_full_costs_one_line(
     monkeypatch.setattr(command, "app", full)
     assert run("fit", birds) == 2
     assert "the GPU has not enough memory. Use a smaller --batch-size" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("ask", [lambda: np.empty(1 << 60, "u1"), lambda: torch.empty(1 << 58)])
+def test_a_machine_without_memory_costs_one_line(
+    ask: Callable[[], object], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command, "app", lambda _: ask())
+    with pytest.raises(SystemExit) as ended:
+        main(["fit"])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.splitlines() == [
+        "amongst: this machine has not enough memory for it."
+    ]
 
 
 def test_other_errors_stay_what_they_are(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,6 +45,39 @@ def chosen(folder: Path, *arguments: object) -> pd.DataFrame:
     return pd.read_csv(folder / "chosen.csv")
 
 
+@pytest.mark.parametrize("command", ["predict", "disambiguate"])
+def test_a_formula_goes_into_csv_as_it_is_or_as_text(command: str, tmp_path: Path) -> None:
+    names = np.array(["=1+1", "+x", "@y"], dtype=object)
+    frame = FEATURES.assign(name="-row", species=names[TRUE])
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    columns = ["--candidates", "species", "--index", "name"]
+    run("fit", tmp_path / "rows.csv", *columns, "--out", tmp_path / "model", *QUICK)
+    found = {}
+    for words in ((), ("--safe-csv",)):
+        out = tmp_path / "out.csv"
+        run(command, tmp_path / "model", tmp_path / "rows.csv", *words, "--out", out)
+        found[words] = pd.read_csv(out)
+    plain, safe = found.values()
+    assert set(plain["label"]) == set(names)
+    assert (safe["label"] == "'" + plain["label"]).all()
+    assert (safe["name"] == "'-row").all()
+    numbers = plain.select_dtypes("number")
+    pd.testing.assert_frame_equal(safe[numbers.columns], numbers)
+
+
+@pytest.mark.filterwarnings("default")  # as outside of pytest
+def test_features_that_are_the_same_in_every_row_are_told_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "rows.csv").write_text("x,kind,labels\n" + "1.5,wild,a\n1.5,wild,b\n" * 4)
+    words = ["fit", tmp_path / "rows.csv", "--out", tmp_path / "model", *QUICK]
+    run(*words, "--features", "x")
+    assert "the features are the same in every row" in capsys.readouterr().err
+    (tmp_path / "rows.csv").write_text("x,kind,labels\n" + "1.5,wild,a\n2.5,wild,b\n" * 4)
+    run(*words)
+    assert capsys.readouterr().err == ""
+
+
 def test_answers_of_few_rows_are_no_mask_in_a_table(tmp_path: Path) -> None:
     answers, few = votes()
     frame = FEATURES.join(pd.DataFrame(answers, columns=ANNOTATORS))
@@ -95,8 +128,8 @@ def test_a_label_that_the_model_does_not_know_has_a_remedy_at_the_command_line(
         main(["disambiguate", str(model), str(new), "--out", str(tmp_path / "d.csv")])
     assert left.value.code == 2
     said = capsys.readouterr().err
-    assert "'wren', which the model does not know ('kite', 'owl'). Correct the row, or fit" in said
-    assert "classes" not in said
+    assert "'wren', which is none of the classes ('kite', 'owl'). Correct the row, or fit" in said
+    assert "Add it to classes" not in said
 
 
 def test_a_model_of_an_array_takes_the_columns_of_a_table_in_the_order_that_is_named(
@@ -130,7 +163,7 @@ def test_names_of_rows_come_back_as_written(tmp_path: Path) -> None:
     frame.to_csv(tmp_path / "all.csv", index=False)
     run("fit", tmp_path / "all.csv", "--index", "id", "--out", tmp_path / "model", *QUICK)
     run("predict", tmp_path / "model", tmp_path / "all.csv", "--out", tmp_path / "new.csv")
-    assert pd.read_csv(tmp_path / "new.csv", dtype=str)["row"].tolist() == names
+    assert pd.read_csv(tmp_path / "new.csv", dtype=str)["id"].tolist() == names
 
 
 def test_labels_are_printed_where_the_terminal_knows_ascii_only(tmp_path: Path) -> None:
@@ -198,4 +231,4 @@ def test_a_found_model_is_written_before_anything_is_printed(
     with pytest.raises(SystemExit):
         main([*map(str, arguments), str(tmp_path / "t.csv"), *QUICK])
     assert load(tmp_path / "model").n_features_in_ == 3
-    assert len(pd.read_csv(tmp_path / "t.csv")) == 50
+    assert len(pd.read_csv(tmp_path / "t.csv")) == 51

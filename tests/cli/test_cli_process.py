@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from amongst.cli import process
+from amongst.cli.app import _keep_memory
 
 SCRIPT = """
 import os, sys
@@ -41,10 +41,31 @@ def test_freed_memory_is_kept_and_its_absence_is_no_error(monkeypatch: pytest.Mo
 
     libc = Libc()
     monkeypatch.setattr(ctypes, "CDLL", lambda _: libc)
-    process._keep_memory()
+    _keep_memory()
     assert libc.asked == [(-1, 1 << 30), (-3, 32 << 20)]
     monkeypatch.setattr(ctypes, "CDLL", lambda _: object())
-    process._keep_memory()
+    _keep_memory()
     monkeypatch.setattr(sys, "platform", "win32")
     monkeypatch.setattr(ctypes, "CDLL", None)
-    process._keep_memory()
+    _keep_memory()
+
+
+SLOW = {"torch", "numpy", "pandas", "scipy", "sklearn", "pyarrow", "matplotlib", "optuna", "ray"}
+
+
+@pytest.mark.parametrize("line", ["--help", "--version", "datasets list", "fit --help"])
+def test_what_is_asked_most_loads_nothing_slow(line: str) -> None:
+    """Help took 2 s where it takes 0.2 s: pandas and scikit-learn were loaded to print it."""
+    code = f"""
+import subprocess
+import sys
+from amongst.cli import main
+try:
+    main({line.split()!r})
+except SystemExit as ended:
+    assert ended.code in (0, None), ended.code
+print(sorted({SLOW!r} & set(sys.modules)), file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout
+    assert done.stderr == "[]\n"

@@ -13,8 +13,10 @@ from typer.testing import CliRunner
 
 from amongst import load
 from amongst.candidates import uniform
+from amongst.cli import main
 from amongst.cli.search import search
 from amongst.errors import InputError
+from amongst.wording import COMMAND
 
 app = typer.Typer()
 app.command()(search)
@@ -41,14 +43,23 @@ def run(*arguments: object) -> str:
 def test_the_papers_grid_and_a_model_of_the_best(iris: Path) -> None:
     out, table = iris.parent / "model.amongst", iris.parent / "points.csv"
     text = run(iris, "-c", "species", "--index", "flower", "--out", out, "--table", table, *QUICK)
-    assert "50 points, best risk first" in text
+    assert "51 points, best risk first" in text
     assert "chosen: " in text
     points = pd.read_csv(table)
-    assert len(points) == 50
+    assert len(points) == 51
     assert points["risk"].is_monotonic_increasing
     best = load(out)
-    assert (best.lr, best.beta) == (points["lr"][0], points["beta"][0])
+    assert (best.lr, str(best.beta)) == (points["lr"][0], points["beta"][0])
     assert best.feature_names_in_.tolist() == pd.read_csv(iris).columns[1:5].tolist()
+
+
+def test_columns_of_any_kind(iris: Path) -> None:
+    frame = pd.read_csv(iris)
+    frame["place"] = ["wood", "lake", None] * 50
+    frame.to_csv(iris, index=False)
+    out, fast = iris.parent / "m", ["--method", "rc", *QUICK, "--epochs", "1"]
+    run(iris, "-c", "species", "--index", "flower", "--out", out, *fast)
+    assert load(out).predict(frame).shape == (150,)
 
 
 def test_a_study_goes_on(iris: Path) -> None:
@@ -65,3 +76,23 @@ def test_true_labels_have_no_option_and_mistakes_are_said(iris: Path) -> None:
         run(iris, "-c", "species", "--out", iris.parent / "nowhere" / "model")
     answer = CliRunner().invoke(app, [str(iris), "--criterion", "oracle"])
     assert answer.exit_code == 2
+
+
+URL = "postgresql://me:secret@localhost/none"
+
+
+def test_no_password_is_printed(
+    iris: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object) -> None:
+        assert URL not in COMMAND.get(), "a page would keep it"
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("amongst.cli.search._run", interrupted)
+    asked = ["search", iris, "--index", "flower", "--study", URL]
+    for words in (asked, ["search", iris, URL]):
+        with pytest.raises(SystemExit):
+            main([str(word) for word in words])
+        told = capsys.readouterr().err
+        assert "secret" not in told
+        assert "me:***@localhost" in told

@@ -12,10 +12,15 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from amongst.cli.theory import MAPS, theory
-from amongst.errors import InputError
-from amongst.theory import Check, bayes, figures
-from amongst.theory.summary import region_map
+import amongst
+from amongst.cli.evidence import app as evidence_app
+from amongst.cli.theory import theory
+from amongst.errors import InputError, MissingDependencyError
+from amongst.theory import auto_beta, bayes
+from lw2021.theory import figures
+from lw2021.theory.summary import region_map
+from lw2021.theory.terminal import MAPS
+from lw2021.theory.verification import Check
 
 app = typer.Typer()
 app.command()(theory)
@@ -84,7 +89,7 @@ def test_the_region_is_drawn_as_it_is_counted(printed):
 
 def test_a_surprise_is_told_and_costs_the_exit_status(monkeypatch):
     surprise = [Check("Theorem 9", "two is three", 1.0, 0.0)]
-    monkeypatch.setattr("amongst.theory.verify", lambda *_: surprise)
+    monkeypatch.setattr("lw2021.theory.verification.verify", lambda *_: surprise)
     result = run()
     assert result.exit_code == 1
     assert "NOT as documented: Theorem 9" in result.output
@@ -123,9 +128,33 @@ def test_the_page_is_whole_and_loads_nothing(tmp_path, coarse):
 
 
 def test_a_missing_folder_is_told_before_the_work(tmp_path, monkeypatch):
-    monkeypatch.setattr("amongst.theory.verify", None)
+    monkeypatch.setattr("lw2021.theory.verification.verify", None)
     result = run("--html", str(tmp_path / "no" / "page.html"))
     assert isinstance(result.exception, InputError)
     assert "make it first" in str(result.exception)
     folder = run("--html", str(tmp_path))
     assert "is a folder" in str(folder.exception)
+
+
+@pytest.fixture
+def installed(monkeypatch, tmp_path):
+    """As in an installed package, which has no studies beside it."""
+    monkeypatch.setattr("amongst.optional.STUDIES", tmp_path / "studies")
+
+
+def test_an_installed_package_has_the_rule_of_beta_and_says_where_the_rest_is(installed):
+    found = run()
+    assert found.exit_code == 0
+    assert re.search(r"0\.7 +1\.34 +5\.2", found.output)
+    assert found.output.splitlines()[-1].startswith("verifying the theory needs the repository")
+    assert auto_beta([{0, 1}, {1, 2}, {2, 0}]) == 2.0
+
+
+def test_an_installed_package_says_what_needs_the_repository(installed, tmp_path):
+    page = run("--html", str(tmp_path / "theory.html"))
+    assert page.exception.code == "no-studies"
+    for words in ("pack a.sqlite", "unpack folder", "pages folder"):
+        found = CliRunner().invoke(evidence_app, words.split())
+        assert found.exception.code == "no-studies"
+    with pytest.raises(MissingDependencyError, match="verify needs the repository"):
+        amongst.theory.verify  # noqa: B018

@@ -10,7 +10,6 @@ from typer.testing import CliRunner
 
 import amongst
 from amongst.bench import Record, Store, Trial
-from amongst.bench import evidence as folders
 from amongst.bench import report as reports
 from amongst.bench.execute import Options
 from amongst.bench.plans import Request
@@ -18,8 +17,11 @@ from amongst.bench.sources import OwnFile
 from amongst.bench.tables import Significance
 from amongst.cli import bench
 from amongst.cli.app import app
+from amongst.data import read_table
 from amongst.errors import InputError
 from amongst.selection import SearchResult
+from amongst.selection.portfolio import learner
+from lw2021 import evidence as folders
 
 
 def run(words: str, *more: object) -> str:
@@ -140,21 +142,24 @@ def test_compare_asks_for_what_was_typed(birds: Path, asked: list[Any]) -> None:
         **BOTH,
     )
     read: dict[str, Any] = {
-        "candidates": "seen",
+        "candidates": ("seen",),
         "truth": "true",
-        "features": ("wing", "beak"),
+        "features": ("wing,beak",),
         "ignore": ("size",),
     }
-    read |= {"index": None, "separator": ";", "empty": "full", "kind": "strings"}
+    read |= {"separator": ";", "empty": "full", "kind": "strings", "guess": True}
+    read |= {"mixed": True, "outside": "some"}
     assert {name: dict(file.options) for name, file in options.files.items()} == {"birds": read}
     files = {"birds": OwnFile("birds.csv", options.files["birds"].options)}
+    columns = read_table("birds.csv", **read).columns
+    assert (columns.candidates, columns.features) == (("seen",), ("wing", "beak"))
     assert options == Options("ray", "cpu", 2, files, "auto")
     assert (store, dry) == (Path("here.sqlite"), True)
 
 
 def test_compare_by_default(birds: Path, asked: list[Any]) -> None:
     birds.write_text(birds.read_text(encoding="utf-8").replace(";", "|"), encoding="utf-8")
-    run("compare birds.csv --ignore id")
+    run("compare birds.csv --ignore id,true")
     (request,), options, store, dry = asked
     assert request == Request(
         "compare",
@@ -163,10 +168,18 @@ def test_compare_by_default(birds: Path, asked: list[Any]) -> None:
         epochs=100,
         search="none",
         metric="covering_test_last10",
-        own=("birds.csv", "--ignore", "id"),
+        own=("birds.csv", "--ignore", "id,true"),
+        rows=19,
     )
     read = dict(options.files["birds"].options)
-    assert (read["candidates"], read["separator"], read["kind"]) == ("seen", "|", "auto")
+    assert read == {
+        "ignore": ("id,true",),
+        "separator": "|",
+        "guess": True,
+        "mixed": True,
+        "outside": "some",
+    }
+    assert read_table("birds.csv", **read).columns.candidates == ("seen",)
     assert (options.engine, options.device, options.workers) == ("auto", "auto", None)
     assert (store, dry) == (Path("amongst.sqlite"), False)
 
@@ -230,6 +243,8 @@ def test_search_asks_for_what_was_typed(
     answer = CliRunner().invoke(app, ["search", str(birds), *read, *options.split()])
     assert str(answer.exception) == "seen"
     estimator, frame, sets, given = heard
+    assert ("grid" in given) == (search == "grid_search")
+    given.pop("grid", None)
     assert isinstance(estimator, amongst.AverageClassifier)
     assert (estimator.psi, estimator.model, estimator.epochs) == ("hinge", "linear", 3)
     assert (estimator.batch_size, estimator.device) == (8, "cpu")
@@ -256,6 +271,7 @@ def test_search_by_default(birds: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert isinstance(estimator, amongst.LWClassifier)
     expected = {"model": "mlp", "epochs": 100, "batch_size": "auto", "device": "auto"}
     assert {name: estimator.get_params()[name] for name in expected} == expected
+    assert {"lr": [0.05], "weight_decay": [1e-3], "beta": ["auto"]} in given.pop("grid")
     expected = {"criterion": "risk", "validation": 0.1, "refit": True, "random_state": 0}
     assert given == expected | {"verbose": True}
 
@@ -285,21 +301,40 @@ def test_fit_trains_as_it_was_told(birds: Path) -> None:
     assert model.feature_names_in_.tolist() == ["wing", "beak"]
     told = {"candidates": ["seen"], "truth": "true", "features": None, "ignore": ["size"]}
     told |= {"index": "id", "separator": ";", "empty": "full", "kind": "strings"}
+    told |= {"hierarchy": None, "raters": "votes", "header": None}
     assert model.metadata_ == told
 
 
-def test_fit_by_default(birds: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("", amongst.AutoClassifier(random_state=0, verbose=True)),
+        ("--budget 5s --seed 3 --device cpu --quiet",
+         amongst.AutoClassifier(budget="5s", device="cpu", random_state=3)),
+        ("--method plknn --folds 3",
+         amongst.AutoClassifier(methods={"plknn": amongst.PLKNNClassifier()}, folds=3,
+                                random_state=0, verbose=True)),
+        ("--method LW", amongst.LWClassifier(random_state=0, verbose=True)),
+        ("--epochs 7", amongst.LWClassifier(epochs=7, random_state=0, verbose=True)),
+        ("--method ipal", amongst.IPALClassifier()),
+        ("--method forest --seed 3", learner("forest").set_params(random_state=3)),
+    ],
+)  # fmt: skip
+def test_fit_tries_many_methods_unless_one_or_a_setting_of_one_is_named(
+    words: str, expected: Any, birds: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     heard: list[Any] = []
 
     def instead(estimator: Any, *_: object) -> None:
-        heard.append(estimator.get_params())
+        heard.append(estimator)
         raise InputError("seen")
 
-    monkeypatch.setattr(amongst.LWClassifier, "fit", instead)
-    words = f"fit {birds} --separator ; --ignore id,true --out model".split()
-    assert str(CliRunner().invoke(app, words).exception) == "seen"
-    plain = amongst.LWClassifier(random_state=0, verbose=True).get_params()
-    assert heard == [plain]
+    for kind in {type(expected), amongst.AutoClassifier}:
+        monkeypatch.setattr(kind, "fit", instead)
+    words = f"fit {birds} --separator ; --ignore id,true --out model {words}"
+    assert str(CliRunner().invoke(app, words.split()).exception) == "seen"
+    assert [repr(estimator) for estimator in heard] == [repr(expected)]
+    assert heard[0].encodes
 
 
 def test_pack_and_unpack_say_how_much(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import scipy.io
 from amongst import as_candidates
 from amongst.bench import Record, Store, Trial
 from amongst.cli import main
-from amongst.cli.wording import worded
+from amongst.cli.saying import in_words
 from amongst.errors import AmongstWarning
 
 
@@ -24,13 +24,12 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     frame["species"], frame["truth"] = ["setosa|virginica", "virginica", "setosa"], "virginica"
     frame.to_csv("iris.csv", index=False)
     frame.assign(truth=None).to_csv("no_truth.csv", index=False)
-    frame.set_axis(["r", "s", "t"]).to_csv("names.csv")
     frame.assign(species="a").to_csv("two.csv", index=False)
     frame.drop(columns="truth").assign(species="a").to_csv("one.csv", index=False)
     Path("x.foo").write_text("a", "utf-8")
     matrix = np.ones((6, 2))
     np.savez("a.npz", a=matrix, b=matrix)
-    scipy.io.savemat("a.mat", {"mine": matrix, "partial_target": matrix})
+    scipy.io.savemat("a.mat", {"mine": matrix, "yours": matrix, "partial_target": matrix})
     with Store("s.sqlite") as store:
         store.add(Record(Trial("lost", "real", "rc", "mlp", 0), {"accuracy_last10": 0.5}))
 
@@ -45,31 +44,30 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         (
             ["fit", "iris.csv", "--ignore", "truth", "--model", "convnet"],
-            "has shape (4,). Use --model mlp.",
+            "has shape (4,). Use --model mlp, or reshape the features.",
         ),
         (
             ["fit", "iris.csv", "--ignore", "truth", "--batch-size", "1"],
             "Raise --batch-size, add rows, or use --model linear.",
         ),
-        (["fit", "one.csv", "-c", "species"], "amongst: the candidate labels have one class"),
-        (["fit", "."], "is a folder; give a file."),
+        (["fit", "one.csv", "-c", "species"], "amongst: the table of candidates has one class"),
+        (["fit", "."], "is a folder. Give a file."),
         (
             ["fit", "two.csv"],
-            "If one of them holds the candidate labels, name it with --candidates.",
+            "amongst: two.csv has no column that is plainly candidate labels. Name it with --candidates.",
         ),
         (
-            ["describe", "names.csv", "-c", "species"],
-            "If 'Unnamed: 0' names the rows, leave it out, or name it by --index 'Unnamed: 0' of fit",
+            ["fit", "a.mat"],
+            "holds the features? It holds: mine, partial_target, yours. Name it with --features ….",
         ),
-        (["fit", "a.mat"], "; name others with --features, --candidates and --truth"),
-        (["fit", "a.npz"], "holds the features? Name it with --features; it holds: a, b."),
+        (["fit", "a.npz"], "holds the features? It holds: a, b. Name it with --features …."),
         (["fit", "no_truth.csv", "--truth", "truth"], ", or leave --truth out."),
         (["describe", "iris.csv", "-c", "a[/b]"], "has no column 'a[/b]'"),
         (
             ["search", "iris.csv", "--table", "x.foo"],
             "amongst: --table x.foo has an unknown ending",
         ),
-        (["describe", "x.foo"], "amongst: x.foo has an unknown ending"),
+        (["describe", "x.foo"], "amongst: 'x.foo' has an unknown ending"),
         (
             ["predict", "iris.csv", "iris.csv", "--out", "x.foo"],
             "amongst: --out x.foo has an unknown ending",
@@ -93,7 +91,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         (
             ["reproduce", "table1", "--ray-address", "auto"],
-            "amongst: --ray-address is for --engine ray, and --engine auto. Leave one out.",
+            "amongst: --ray-address is for --engine ray, and the engine is auto. Leave one out.",
         ),
     ],
 )
@@ -118,7 +116,7 @@ def test_a_file_that_the_system_refuses_is_named(
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied", "iris.csv")
 
-    monkeypatch.setattr("amongst.datasets.read_table", refuse)
+    monkeypatch.setattr("amongst.data.read_table", refuse)
     with pytest.raises(SystemExit) as left:
         main(["describe", "iris.csv", "-c", "species"])
     assert (left.value.code, capsys.readouterr().err) == (
@@ -131,7 +129,7 @@ def test_a_file_that_the_system_refuses_is_named(
 def test_columns_that_may_be_classes_are_told_in_these_words(cell: str) -> None:
     with pytest.warns(AmongstWarning, match="^y holds") as told:
         as_candidates(pd.DataFrame({"owl": [cell, None], "kite": [cell, cell]}))
-    assert worded(str(told[0].message)).startswith("the table of candidates holds")
+    assert in_words(told[0].message).startswith("--y holds")
 
 
 def test_without_a_command_there_is_help(capsys: pytest.CaptureFixture[str]) -> None:

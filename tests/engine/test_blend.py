@@ -9,12 +9,12 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from amongst.engine import Features, Settings, TrainingData, split_seed, train
-from amongst.engine.population import Member, train_population
-from amongst.engine.population.cohort import Group
+from amongst.accel.population import Member, train_population
+from amongst.accel.population.cohort import Group
+from amongst.algorithms import PRODEN, RC, Method, Refresh
 from amongst.errors import InputError
-from amongst.methods import PRODEN, RC, Method, Refresh
 from amongst.models import build_model
+from amongst.train import Features, Settings, TrainingData, split_seed, train
 
 N, K, D = 50, 4, 3
 SETTINGS = Settings(epochs=3, batch_size=16, lr=0.5, seed=5)

@@ -10,9 +10,12 @@ import pytest
 import torch
 from torch import nn
 
-from amongst.engine import Features, Settings, Training, start, train, training_data
-from amongst.engine import checkpoint as module
-from amongst.engine.checkpoint import (
+from amongst.algorithms import CC, LW
+from amongst.errors import InputError
+from amongst.estimators import CCClassifier, load
+from amongst.train import Features, Settings, Training, start, train, training_data
+from amongst.train import checkpoint as module
+from amongst.train.checkpoint import (
     Keeper,
     Pause,
     fingerprint,
@@ -20,9 +23,6 @@ from amongst.engine.checkpoint import (
     load_checkpoint,
     save_checkpoint,
 )
-from amongst.errors import InputError
-from amongst.estimators import CCClassifier, load
-from amongst.methods import CC, LW
 
 SETS = [{0, 1}, {1}, {2}, {0, 2}]
 SETTINGS = Settings(epochs=2, batch_size=4, schedule="constant")
@@ -159,7 +159,7 @@ def test_the_seed_of_a_kept_run_is_read_from_its_mark(
 def test_weights_come_back_as_they_were(tmp_path: Path) -> None:
     state = fresh(LW())
     assert state.weights is not None
-    state.weights += torch.arange(12.0).view(4, 3)
+    state.weights.add_(torch.arange(12.0).view(4, 3))
     save_checkpoint(tmp_path / "run", state)
     again = fresh(LW())
     load_checkpoint(tmp_path / "run", again)

@@ -15,28 +15,26 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from amongst.engine import (
+from amongst.accel import graphs
+from amongst.accel.population import Member, backends, run, train_population
+from amongst.accel.population.cohort import form_cohort
+from amongst.algorithms import LW, LossAlgorithm
+from amongst.devices import current, is_out_of_memory, products_in
+from amongst.errors import InputError
+from amongst.metrics import accuracy, approximated_accuracy, covering_rate
+from amongst.models import build_model
+from amongst.selection.criteria import corrected_error
+from amongst.train import (
     Features,
     Settings,
     Training,
     TrainingData,
-    building,
-    graphs,
+    loop,
     predict_scores,
-    single,
     start,
     train,
 )
-from amongst.engine.checkpoint import Keeper
-from amongst.engine.devices import current, is_out_of_memory
-from amongst.engine.population import Member, backends, run, train_population
-from amongst.engine.population.cohort import form_cohort
-from amongst.engine.precision import products_in
-from amongst.errors import InputError
-from amongst.methods import LW
-from amongst.metrics import accuracy, approximated_accuracy, covering_rate
-from amongst.models import build_model
-from amongst.selection.criteria import corrected_error
+from amongst.train.checkpoint import Keeper
 
 N, D, K = 40, 5, 3
 ELSEWHERE = torch.device("meta")
@@ -133,7 +131,7 @@ def test_the_device_of_the_data_is_the_current_one(monkeypatch: pytest.MonkeyPat
         yield
         inside.clear()
 
-    monkeypatch.setattr(single, "current", noted)
+    monkeypatch.setattr(loop, "current", noted)
     monkeypatch.setattr(run, "current", noted)
     data, settings = problem(), Settings(epochs=1, batch_size=16)
     seen: list[bool] = []
@@ -169,7 +167,7 @@ def chosen(
         state.optimizer = optimizer(state.model)
     monkeypatch.setattr(graphs, "GraphedStep", Captured)
     monkeypatch.setattr(Features, "device", property(lambda _: torch.device("cuda:0")))
-    return graphs.graphed_step(state, data, LW(), settings)
+    return graphs.graphed_step(state, data, settings)
 
 
 def test_a_captured_step_takes_the_optimiser_of_the_settings(
@@ -180,9 +178,8 @@ def test_a_captured_step_takes_the_optimiser_of_the_settings(
 
 def captured_before(model: nn.Module) -> torch.optim.Optimizer:
     rate = torch.tensor(0.05)
-    return graphs._capturable(
-        Training(model, torch.optim.SGD(model.parameters()), None), Settings(), rate
-    )
+    run = Training(LossAlgorithm(model, LW(), None), torch.optim.SGD(model.parameters()))
+    return graphs._capturable(run, Settings(), rate)
 
 
 def test_and_one_that_was_captured_before(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,12 +221,12 @@ def test_without_a_compiler_a_gpu_is_used_all_the_same(
     """Triton builds kernels with the machine's C compiler, which images of PyTorch have not got."""
     monkeypatch.delenv("CC", raising=False)
     here = None if missing == "triton" else object()
-    monkeypatch.setattr(building.importlib.util, "find_spec", lambda _: here)
+    monkeypatch.setattr(graphs.importlib.util, "find_spec", lambda _: here)
     monkeypatch.setattr(shutil, "which", lambda name: None if missing == "compiler" else name)
     (tmp_path / "Python.h").touch()
     folder = tmp_path / "none" if missing == "headers" else tmp_path
     monkeypatch.setattr(sysconfig, "get_paths", lambda _: {"include": str(folder)})
-    assert building.why_not_built() is not None
+    assert graphs.why_not_built() is not None
     cohort = fusible(problem())
     assert backends.choose_backend("auto", cohort) == "graph"
     with pytest.raises(InputError, match=rf"cannot train this population: {told}"):
@@ -241,7 +238,7 @@ def fusible(data: TrainingData) -> Any:
     """A cohort that says it is on a GPU."""
     settings = Settings(epochs=1, batch_size=16, precision="bf16")
     cohort = form_cohort([Member(LW(), data.inside, settings)], data.features, "linear", {})
-    names = ("network", "sizes", "precision")
+    names = ("network", "sizes", "precision", "groups")
     seen = {name: getattr(cohort, name) for name in names}
     return SimpleNamespace(device=torch.device("cuda:0"), **seen)
 
@@ -327,6 +324,18 @@ def test_steps_and_measures_are_in_the_precision_that_was_asked_for(
     data = problem()
     train(mlp(data), data, LW(), Settings(epochs=1, precision=precision), on_epoch=look)
     assert seen == [(matrices, convolutions)]
+    assert (torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32) == before
+
+
+def test_threads_that_overlap_leave_products_as_they_were() -> None:
+    """Fits in threads go side by side, and the first to begin may be the first to end."""
+    before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
+    first, second = products_in("float32"), products_in("tf32")
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert (torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32) == ("high", True)
+    second.__exit__(None, None, None)
     assert (torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32) == before
 
 

@@ -10,21 +10,20 @@ import pytest
 import torch
 from torch import nn
 
-from amongst.engine import (
+from amongst import devices
+from amongst.accel.population import Member, train_population
+from amongst.algorithms import CC, LW
+from amongst.errors import AmongstWarning, InputError
+from amongst.train import (
     Features,
     Settings,
     as_device,
-    devices,
     predict_scores,
     split_seed,
     train,
     training_data,
 )
-from amongst.engine.checkpoint import fingerprint
-from amongst.engine.door import check_optimizer
-from amongst.engine.population import Member, train_population
-from amongst.errors import AmongstWarning, InputError
-from amongst.methods import CC, LW
+from amongst.train.checkpoint import fingerprint
 
 N, D, K = 12, 3, 3
 X = np.random.default_rng(0).normal(size=(N, D))
@@ -58,11 +57,6 @@ def test_a_shift_or_scale_for_rows_is_refused(
 def test_a_shift_and_scale_for_one_example(shape: tuple[int, ...]) -> None:
     seen = Features.of(X, shift=np.full(shape, 2.0), scale=np.full(shape, 4.0))
     torch.testing.assert_close(seen.values, torch.tensor((X - 2) / 4, dtype=torch.float32))
-
-
-def test_features_that_are_no_numbers_are_named() -> None:
-    with pytest.raises(InputError, match=r"not all of them are numbers.*'owl'"):
-        Features.of(np.array([["1.5", "owl"]]))
 
 
 @pytest.mark.parametrize(("there", "kind"), [(True, "cuda"), (False, "cpu")])
@@ -122,7 +116,6 @@ def test_a_model_that_cannot_take_a_batch_is_one_sentence(model: nn.Module) -> N
     [
         (lambda result: result.history(-1), "no member -1; they are 0 to 0"),
         (lambda result: result.model(1), "no member 1"),
-        (lambda result: Member(LW(), INSIDE, held=[0], held_truth=["owl"]), "held_truth holds <U3"),
     ],
 )
 def test_what_a_population_does_not_have(make: Callable[[Any], object], words: str) -> None:
@@ -130,15 +123,6 @@ def test_what_a_population_does_not_have(make: Callable[[Any], object], words: s
     result = train_population(Features.of(X), members, model="linear", device="cpu")
     with pytest.raises(InputError, match=words):
         make(result)
-
-
-def test_an_optimiser_that_start_does_not_make_is_left_to_its_owner() -> None:
-    one, two = nn.Parameter(torch.zeros(1)), nn.Parameter(torch.zeros(1))
-    groups = [{"params": [one], "momentum": 0.5}, {"params": [two]}]
-    check_optimizer(torch.optim.RMSprop([one]), Settings())
-    check_optimizer(torch.optim.SGD(groups, lr=0.1), Settings())
-    with pytest.raises(InputError, match=r"momentum=0\.5, but the settings say"):
-        check_optimizer(torch.optim.SGD(groups[:1], lr=0.1, weight_decay=1e-3), Settings())
 
 
 class Seen(nn.Linear):

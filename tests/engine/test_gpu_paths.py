@@ -20,28 +20,28 @@ from sklearn.datasets import load_digits
 from torch import Tensor, nn
 
 from amongst import LWClassifier, load
+from amongst.accel import graphs
+from amongst.accel.graphs import GraphedStep, graphed_step
+from amongst.accel.population import Member, train_population
+from amongst.algorithms import CC, LW
 from amongst.candidates import uniform
-from amongst.engine import (
+from amongst.errors import AmongstWarning, InputError
+from amongst.losses import LWLoss
+from amongst.metrics import accuracy
+from amongst.models import build_model
+from amongst.selection import PartialLabelSearchCV
+from amongst.train import (
     Features,
     Settings,
     Training,
     TrainingData,
     Watch,
-    building,
+    loop,
     predict_scores,
-    single,
     start,
     train,
 )
-from amongst.engine.checkpoint import Keeper, load_checkpoint, save_checkpoint
-from amongst.engine.graphs import GraphedStep, graphed_step
-from amongst.engine.population import Member, train_population
-from amongst.errors import AmongstWarning, InputError
-from amongst.losses import LWLoss
-from amongst.methods import CC, LW
-from amongst.metrics import accuracy
-from amongst.models import build_model
-from amongst.selection import PartialLabelSearchCV
+from amongst.train.checkpoint import Keeper, load_checkpoint, save_checkpoint
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
@@ -221,7 +221,7 @@ def captured(data: TrainingData, settings: Settings, path: Path | None = None) -
     state = start(convnet(data), data, LW(), settings)
     if path is not None:
         load_checkpoint(path, state, "mark")
-    stepper = GraphedStep(state, data, LW(), settings, compile=False, tune=None)
+    stepper = GraphedStep(state, data, settings, compile=False, tune=None)
     return train(state.model, data, LW(), settings, training=state, stepper=stepper).model
 
 
@@ -236,11 +236,11 @@ def test_dropout_after_a_resume_draws_what_it_would_have_drawn(
     whole = captured(data, settings)
     state = start(convnet(data), data, LW(), settings)
     half = replace(settings, epochs=2)
-    stepper = GraphedStep(state, data, LW(), half, compile=False, tune=None)
+    stepper = GraphedStep(state, data, half, compile=False, tune=None)
     train(state.model, data, LW(), half, training=state, stepper=stepper)
     save_checkpoint(tmp_path / "half", state, "mark")
     resumed = captured(data, settings, tmp_path / "half")
-    monkeypatch.setattr(single, "dropout_seed", lambda seed, epoch: 12345 + epoch)
+    monkeypatch.setattr(loop, "dropout_seed", lambda seed, epoch: 12345 + epoch)
     others = captured(data, settings)
     assert distance(resumed, whole) == 0.0 < distance(others, whole)
 
@@ -275,7 +275,7 @@ def test_an_optimiser_of_ones_own_stays() -> None:
     data, settings = data_of(), Settings(epochs=30, batch_size=16)
     model = small(data).to(DEVICE)
     state = start(model, data, LW(), settings)
-    assert isinstance(graphed_step(state, data, LW(), settings), GraphedStep)
+    assert isinstance(graphed_step(state, data, settings), GraphedStep)
     own = torch.optim.AdamW(model.parameters(), lr=0.01, weight_decay=0.1)
     run = train(model, data, LW(), settings, training=Training(model, own, state.weights))
     assert run.optimizer is own
@@ -424,8 +424,8 @@ def test_many_classes_train_in_bf16(classes: int) -> None:
 
 
 def test_without_a_compiler_a_population_is_captured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(building.shutil, "which", lambda _: None)
-    assert building.why_not_built() is not None
+    monkeypatch.setattr(graphs.shutil, "which", lambda _: None)
+    assert graphs.why_not_built() is not None
     data = data_of()
     member = Member(LW(), data.inside.cpu(), Settings(epochs=2, precision="bf16"))
     assert population([member], data).diverged == [None]
@@ -454,9 +454,9 @@ KILLED = """
 import sys
 from pathlib import Path
 import torch
-from amongst.engine import Features, Settings
-from amongst.engine.population import Member, alone, train_population
-from amongst.methods import LW
+from amongst.train import Features, Settings
+from amongst.accel.population import Member, alone, train_population
+from amongst.algorithms import LW
 alone.SECONDS = 0.0
 generator = torch.Generator().manual_seed(0)
 inside = torch.eye(4, dtype=torch.bool)[torch.arange(160) % 4]
@@ -565,7 +565,7 @@ def test_a_loss_is_compiled_and_captured() -> None:
     torch.testing.assert_close(found, expected)
     fresh.update(scores, index)
     torch.testing.assert_close(criterion.weights, fresh.weights)
-    if building.why_not_built() is None:
+    if graphs.why_not_built() is None:
         torch.compiler.reset()
         compiled = torch.compile(fresh)
         torch.testing.assert_close(compiled(scores, index), fresh(scores, index))

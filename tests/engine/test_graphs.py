@@ -11,13 +11,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from amongst.engine import Features, Settings, Training, TrainingData, start, train
-from amongst.engine.checkpoint import load_checkpoint, save_checkpoint
-from amongst.engine.graphs import GraphedStep, graphed_step
+from amongst.accel.graphs import GraphedStep, graphed_step
+from amongst.algorithms import CC, LW, RC, Method
+from amongst.algorithms._base import changed_beyond_leaves
 from amongst.errors import InputError
-from amongst.methods import CC, LW, RC, Method
-from amongst.methods.base import changed_beyond_leaves
 from amongst.models import build_model
+from amongst.train import Features, Settings, Training, TrainingData, start, train
+from amongst.train.checkpoint import load_checkpoint, save_checkpoint
 
 K = 4
 GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
@@ -56,13 +56,12 @@ def trained(
     if fast is None:
 
         def plain(rows: Tensor) -> Tensor:
-            from amongst.engine.single import step
+            from amongst.train.loop import step
 
-            now = method.at(state.epoch / settings.epochs)
-            return step(state, data, rows, now, settings)
+            return step(state, data, rows)
 
         return train(model, data, method, settings, training=state, stepper=plain)
-    stepper = GraphedStep(state, data, method, settings, compile=fast, tune=tune)
+    stepper = GraphedStep(state, data, settings, compile=fast, tune=tune)
     return train(model, data, method, settings, training=state, stepper=stepper)
 
 
@@ -96,7 +95,7 @@ def test_going_on_from_a_checkpoint_takes_the_optimisers_state_along() -> None:
     data, settings = problem("cpu"), Settings(epochs=4, batch_size=16)
     whole = trained(data, LW(), settings, None)
     half = trained(data, LW(), replace(settings, epochs=2), None)
-    stepper = GraphedStep(half, data, LW(), settings, compile=False)
+    stepper = GraphedStep(half, data, settings, compile=False)
     again = train(half.model, data, LW(), settings, training=half, stepper=stepper)
     assert distance(again.model, whole.model) < 1e-6
 
@@ -111,7 +110,7 @@ def resumed(data: TrainingData, settings: Settings, path: Path) -> tuple[Trainin
     for layer in model.modules():
         if hasattr(layer, "p"):
             layer.p = 0.0
-    return state, GraphedStep(state, data, LW(), settings, compile=False, tune=None)
+    return state, GraphedStep(state, data, settings, compile=False, tune=None)
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
@@ -180,8 +179,8 @@ class Spread(LW):
 @pytest.mark.parametrize(
     ("method", "told"),
     [
-        (Summed(), r"the loss of the method 'lw' has shape \(\)"),
-        (Spread(), r"update\(scores, inside\) of the method 'lw' gives a Tensor of shape \(1, 4\)"),
+        (Summed(), r"the loss of the method 'lw' gives a tensor of shape \(\)"),
+        (Spread(), r"update\(scores, inside\) of the method 'lw' gives a tensor of shape \(1, 4\)"),
         (Spread(refresh="post"), r"update\(scores, inside\).*of shape \(1, 4\)"),
     ],
 )
@@ -197,7 +196,7 @@ def test_shapes_that_would_broadcast_are_refused_as_by_a_plain_step(
 def test_it_is_chosen_on_a_gpu_only() -> None:
     data, settings = problem("cpu"), Settings(epochs=1000, batch_size=16)
     state = start(build_model("mlp", (6,), K, seed=0), data, LW(), settings)
-    assert graphed_step(state, data, LW(), settings) is None
+    assert graphed_step(state, data, settings) is None
 
 
 COMPILER = pytest.mark.skipif(
@@ -274,6 +273,6 @@ def test_train_takes_it_by_itself() -> None:
     data, settings = problem("cuda"), Settings(epochs=30, batch_size=16)
     model = build_model("mlp", (6,), K, seed=0).cuda()
     state = start(model, data, LW(), settings)
-    assert isinstance(graphed_step(state, data, LW(), settings), GraphedStep)
+    assert isinstance(graphed_step(state, data, settings), GraphedStep)
     own = start(nn.Linear(6, K).cuda(), data, LW(), settings)
-    assert graphed_step(own, data, LW(), settings) is None
+    assert graphed_step(own, data, settings) is None

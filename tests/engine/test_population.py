@@ -9,13 +9,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from amongst.engine import Features, Settings, TrainingData, Watch, split_seed, train
-from amongst.engine.population import Member, PopulationResult, train_population
+from amongst.accel.population import Member, PopulationResult, train_population
+from amongst.algorithms import CC, CLPL, LW, PRODEN, RC, Average, Method, Minimum
 from amongst.errors import InputError
 from amongst.losses import PSIS
-from amongst.methods import CC, CLPL, LW, PRODEN, RC, Average, Method, Minimum
 from amongst.metrics import accuracy, covering_rate
 from amongst.models import build_model
+from amongst.train import Features, Settings, TrainingData, Watch, split_seed, train
 
 N, D, K = 51, 6, 4
 WIDTHS = {"widths": (8, 7)}
@@ -142,8 +142,8 @@ def test_pieces_of_any_size_give_the_same(monkeypatch: pytest.MonkeyPatch) -> No
         )  # fmt: skip
 
     whole = trained()
-    monkeypatch.setattr("amongst.engine.population.cohort.ORDER_CHUNK", 1)
-    monkeypatch.setattr("amongst.engine.population.evaluate.scored_at_a_time", lambda device: 12)
+    monkeypatch.setattr("amongst.accel.population.cohort.ORDER_CHUNK", 1)
+    monkeypatch.setattr("amongst.accel.population.result.scored_at_a_time", lambda device: 12)
     pieces = trained()
     for i in range(3):
         assert_same(pieces.model(i), whole.model(i), "float64")
@@ -236,8 +236,8 @@ def test_any_module_through_vmap(precision: str) -> None:
 
 
 def test_padding_changes_nothing_and_stays_zero() -> None:
-    from amongst.engine.population.cohort import form_cohort
-    from amongst.engine.population.step import advance
+    from amongst.accel.population.cohort import form_cohort
+    from amongst.accel.population.step import advance
 
     members = diverse("float64")
     order = sorted(range(len(members)), key=lambda i: members[i].settings.optimizer == "adam")

@@ -10,11 +10,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from amongst.engine import Features, Settings
-from amongst.engine.population import Member, backends, train_population
-from amongst.engine.population.cohort import form_cohort
+from amongst.accel.population import Member, backends, train_population
+from amongst.accel.population.cohort import form_cohort
+from amongst.algorithms import CC, LW, RC, Method
 from amongst.errors import AmongstWarning, InputError
-from amongst.methods import CC, LW, RC, Method
+from amongst.train import Features, Settings
 
 N, D, K = 50, 6, 4
 WIDTHS = {"widths": (8, 7)}

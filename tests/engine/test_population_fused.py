@@ -13,13 +13,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from amongst.engine import Features, Settings
-from amongst.engine.population import Member
-from amongst.engine.population.cohort import Cohort, form_cohort
-from amongst.engine.population.member import arrange
-from amongst.engine.population.step import advance
+from amongst.accel.population import Member
+from amongst.accel.population.cohort import Cohort, form_cohort
+from amongst.accel.population.member import arrange
+from amongst.accel.population.step import advance
+from amongst.algorithms import CC, CLPL, LW, PRODEN, RC, Average, Method, Minimum
 from amongst.losses import PSIS
-from amongst.methods import CC, CLPL, LW, PRODEN, RC, Average, Method, Minimum
+from amongst.train import Features, Settings
 
 HAS_TRITON = importlib.util.find_spec("triton") is not None
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
@@ -76,7 +76,7 @@ def cohort_of(
 def both_ways(
     cohort: Cohort, epochs: int = 2, **tiles: bool
 ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    from amongst.engine.population.fused import FusedStep, Tiles
+    from amongst.accel.population.fused import FusedStep, Tiles
 
     outcomes = []
     start = {name: value.clone() for name, value in cohort.state().items()}
@@ -126,7 +126,7 @@ def test_a_leverage_that_fades_reaches_the_kernel() -> None:
 
 
 def test_dead_members_do_not_move() -> None:
-    from amongst.engine.population.fused import FusedStep
+    from amongst.accel.population.fused import FusedStep
 
     cohort = cohort_of([LW(), CC(), RC()])
     cohort.alive[::2] = False
@@ -144,7 +144,7 @@ def test_dead_members_do_not_move() -> None:
 
 
 def test_a_nan_kills_one_member_only() -> None:
-    from amongst.engine.population.fused import FusedStep
+    from amongst.accel.population.fused import FusedStep
 
     cohort = cohort_of([LW(psi="sigmoid"), CC()])
     cohort.network.parameters[0][1, 0, 0] = torch.nan

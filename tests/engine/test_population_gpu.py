@@ -8,13 +8,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from amongst.engine import Features, Settings, TrainingData, train
-from amongst.engine.population import Member, train_population
-from amongst.engine.population.backends import make_stepper
-from amongst.engine.population.cohort import Cohort, form_cohort
-from amongst.engine.population.member import arrange
-from amongst.methods import CC, LW, PRODEN, RC, Method
+from amongst.accel.population import Member, train_population
+from amongst.accel.population.backends import make_stepper
+from amongst.accel.population.cohort import Cohort, form_cohort
+from amongst.accel.population.member import arrange
+from amongst.algorithms import CC, LW, PRODEN, RC, Method
 from amongst.models import build_model
+from amongst.train import Features, Settings, TrainingData, train
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 

@@ -11,8 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from amongst.engine import Features, Settings, Watch
-from amongst.engine.population import (
+from amongst.accel.population import (
     Member,
     Progress,
     plan_memory,
@@ -20,11 +19,12 @@ from amongst.engine.population import (
     run,
     train_population,
 )
-from amongst.engine.population.cohort import Cohort, form_cohort
-from amongst.engine.population.plan import available_memory
+from amongst.accel.population.cohort import Cohort, form_cohort
+from amongst.accel.population.plan import available_memory
+from amongst.algorithms import CC, LW, RC
 from amongst.errors import AmongstWarning, InputError
-from amongst.methods import CC, LW, RC
 from amongst.metrics import accuracy, covering_rate
+from amongst.train import Features, Settings, Watch
 
 N, D, K = 50, 6, 4
 WIDTHS = {"widths": (8, 7)}

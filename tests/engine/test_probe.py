@@ -8,11 +8,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from amongst.engine import Features, Settings
-from amongst.engine.population import Member, train_population
-from amongst.engine.population.probe import _are_close
+from amongst.accel.population import Member, train_population
+from amongst.accel.population.alone import _are_close
+from amongst.algorithms import LW
 from amongst.errors import InputError
-from amongst.methods import LW
+from amongst.train import Features, Settings
 
 N, D, K = 12, 4, 3
 FEATURES = Features(torch.randn(N, D, generator=torch.Generator().manual_seed(0)))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from amongst.engine import single
+from amongst.train import loop
 
 
 @pytest.fixture
@@ -15,13 +15,13 @@ def interrupt_before(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     """Press Ctrl-C before this epoch, counted over all trainings of the test."""
 
     def arrange(epoch: int) -> None:
-        real, calls = single.run_epoch, iter(range(1000))
+        real, calls = loop.run_epoch, iter(range(1000))
 
         def interrupted(*args: Any) -> Any:
             if next(calls) == epoch:
                 raise KeyboardInterrupt
             return real(*args)
 
-        monkeypatch.setattr(single, "run_epoch", interrupted)
+        monkeypatch.setattr(loop, "run_epoch", interrupted)
 
     return arrange

@@ -26,10 +26,10 @@ from amongst.estimators import (
     PALOCClassifier,
     PLECOCClassifier,
     PLKNNClassifier,
+    PLRidgeClassifier,
     PLSVMClassifier,
-    forecast,
-    machines,
 )
+from amongst.estimators.classical import _machines as machines
 
 NAMES = np.array(["ant", "bee", "cow", "doe"])
 EVERY = [
@@ -37,6 +37,7 @@ EVERY = [
     PALOCClassifier(),
     PLECOCClassifier(random_state=0),
     PLKNNClassifier(),
+    PLRidgeClassifier(random_state=0),
     PLSVMClassifier(),
 ]
 KERNELS = [
@@ -221,7 +222,7 @@ PAPER = {
 def test_three_folds_of_real_data_reach_the_paper(
     name: str, estimator: Any, data_folder: Path
 ) -> None:
-    from amongst.datasets import load, stratified_folds
+    from amongst.data import load, stratified_folds
 
     data = load(name)
     scores = [
@@ -235,10 +236,10 @@ def test_three_folds_of_real_data_reach_the_paper(
 
 def test_large_sets_of_real_data_have_no_column_at_half_the_rows(data_folder: Path) -> None:
     """FG-NET has 7.5 candidates a row on average, which rarely lie on one side."""
-    from amongst.datasets import load
+    from amongst.data import load
 
     data = load("fgnet")
-    with pytest.raises(InputError, match=r"tau=0.5 .* lower tau \(to 0"):
+    with pytest.raises(InputError, match=r"tau=0.5 .* Lower tau \(to 0"):
         PLECOCClassifier(tau=0.5, random_state=0).fit(data.features, data.candidates)
 
 
@@ -246,7 +247,8 @@ def test_warnings_of_fit_point_at_the_line_that_called_it(
     easy: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     X, truth, sets = easy
-    monkeypatch.setattr(forecast, "LONG_SECONDS", 0.0)
+    monkeypatch.setattr(machines, "TRIED", 0.0)
+    monkeypatch.setattr(machines, "LONG", 0.0)
     monkeypatch.setattr(machines, "MAX_ITER", 1)
     frame, shuffled = pd.DataFrame(X), pd.Series(truth, index=range(200)[::-1])
     for model in (PALOCClassifier(kernel="linear"), WITH_CODES, LWClassifier(epochs=1)):

@@ -1,4 +1,4 @@
-"""What the classical estimators are made of: NNLS, feature maps, machines, stack, scaling."""
+"""What the classical estimators are made of: reconstruction, feature maps, machines, stack, scaling."""
 
 from __future__ import annotations
 
@@ -9,65 +9,35 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import nnls
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC, LinearSVC
 
 from amongst.errors import AmongstWarning
-from amongst.estimators import kernels, machines
-from amongst.estimators.kernels import FeatureMap, fit_map
-from amongst.estimators.machines import fit_machines
-from amongst.estimators.nnls import batched_nnls
-from amongst.estimators.pairs import class_pairs, pair_sizes, pair_task
-from amongst.estimators.scaling import fit_scaler
-from amongst.estimators.stacking import fit_stack
-
-
-def normal_equations(A: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    return np.einsum("ndi,ndj->nij", A, A), np.einsum("ndi,nd->ni", A, b)
-
-
-@pytest.mark.parametrize(
-    ("d", "k", "shift"), [(20, 10, 0.0), (20, 10, 3.0), (4, 10, 0.0), (5, 1, 0)]
-)
-def test_nnls_equals_scipys(d: int, k: int, shift: float) -> None:
-    rng = np.random.default_rng(0)
-    A, b = rng.normal(shift, 1, (200, d, k)), rng.normal(shift, 1, (200, d))
-    weights = batched_nnls(*normal_equations(A, b))
-    residual = np.linalg.norm(np.einsum("ndk,nk->nd", A, weights) - b, axis=1)
-    expected = [nnls(a, target)[1] for a, target in zip(A, b, strict=True)]
-    assert (weights >= 0).all()
-    np.testing.assert_allclose(residual, expected, atol=1e-6)
+from amongst.estimators.classical import _machines as machines
+from amongst.estimators.classical._machines import FeatureMap, fit_machines, fit_map
+from amongst.estimators.classical._neighbours import reconstruction
+from amongst.estimators.classical._scaling import fit_scaler
+from amongst.estimators.classical.paloc import fit_stack
 
 
 @given(seed=st.integers(0, 10_000), copies=st.integers(0, 4), scale=st.sampled_from([1e-3, 1, 1e3]))
 @settings(max_examples=40, deadline=None)
-def test_nnls_meets_its_optimality_conditions_with_copies(
+def test_reconstruction_meets_its_optimality_conditions_with_copies(
     seed: int, copies: int, scale: float
 ) -> None:
-    """w ≥ 0, slope ≤ 0, and slope = 0 where w > 0; also where columns are copies or zero."""
+    """w ≥ 0, slope ≤ 0, and slope = 0 where w > 0; also where neighbours are copies or zero."""
     rng = np.random.default_rng(seed)
-    A, b = scale * rng.normal(1, 1, (5, 6, 5)), scale * rng.normal(1, 1, (5, 6))
-    A[:, :, :copies] = A[:, :, -copies or 5 :][:, :, :copies]
-    A[0] = 0
-    gram, moments = normal_equations(A, b)
-    weights = batched_nnls(gram, moments)
-    slope = (moments - np.einsum("nij,nj->ni", gram, weights)) / scale**2
+    rows, X = scale * rng.normal(1, 1, (9, 6)), scale * rng.normal(1, 1, (5, 6))
+    neighbours = np.array([rng.permutation(9)[:5] for _ in X])
+    neighbours[:, :copies] = neighbours[:, -copies or 5 :][:, :copies]
+    rows[neighbours[0]] = 0
+    weights = reconstruction(X, rows, neighbours)
+    near = rows[neighbours]
+    slope = np.einsum("nkd,nd->nk", near, X - np.einsum("nk,nkd->nd", weights, near)) / scale**2
     assert (weights >= 0).all()
     assert slope.max() < 1e-6
     assert np.abs(slope * weights).max() < 1e-6
     assert (weights[0] == 0).all()
-
-
-def test_nnls_solves_each_problem_in_its_own_unit() -> None:
-    """Problems whose b are 2^±60 apart, in one batch: each w has the unit of its b."""
-    rng = np.random.default_rng(2)
-    A, b = rng.normal(0, 1, (9, 12, 6)), rng.normal(0, 1, (9, 12))
-    units = 2.0 ** np.linspace(-60, 60, 9)[:, None]
-    plain = batched_nnls(*normal_equations(A, b))
-    scaled = batched_nnls(*normal_equations(A, b * units))
-    assert (plain > 0).any(axis=1).all()
-    np.testing.assert_allclose(scaled / units, plain, rtol=1e-9)
 
 
 def rows_and_task(n: int = 80) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
@@ -111,7 +81,7 @@ def test_decisions_do_not_depend_on_the_blocks(monkeypatch: pytest.MonkeyPatch) 
     X, task = rows_and_task()
     found = fit_machines(X, [task], 1, fit_map(X, "rbf", None, 10, 0), C=1.0)
     whole = found.decide(X)
-    monkeypatch.setattr("amongst.estimators.neighbours.CHUNK_BYTES", 2000)
+    monkeypatch.setattr("amongst.estimators.classical._neighbours.CHUNK_BYTES", 2000)
     assert len(list(found.blocks(X))) > 10
     np.testing.assert_allclose(found.decide(X), whole, atol=1e-12)
 
@@ -138,7 +108,7 @@ def test_random_features_come_near_the_kernel() -> None:
 def test_auto_is_exact_up_to_a_number_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     X, _ = rows_and_task()
     assert fit_map(X, "auto", None, 10, 0).kind == "rbf"
-    monkeypatch.setattr(kernels, "EXACT_ROWS", 79)
+    monkeypatch.setattr(machines, "EXACT_ROWS", 79)
     assert fit_map(X, "auto", None, 10, 0).kind == "nystroem"
 
 
@@ -167,12 +137,6 @@ def test_exact_stack_is_the_long_one() -> None:
     X, task = rows_and_task()
     found = fit_machines(X, [task], 1, fit_map(X, "rbf", None, 12, 0), C=1.0)
     np.testing.assert_array_equal(fit_stack(found, X.shape[1])(X), np.hstack([X, found.decide(X)]))
-
-
-def test_pairs_are_counted_as_they_are_trained() -> None:
-    mask = np.random.default_rng(0).random((50, 6)) < 0.4
-    sizes = [len(pair_task(mask, j, k)[0]) for j, k in class_pairs(6)]
-    assert pair_sizes(mask).tolist() == sizes
 
 
 def test_scaling() -> None:

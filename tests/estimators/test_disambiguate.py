@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 from amongst import (
     IPALClassifier,
@@ -98,3 +99,42 @@ def test_images_of_another_size_are_refused(model: Any, tmp_path: Path) -> None:
         assert (again.predict(rows) == model.predict(rows)).all()
     with pytest.raises(InputError, match=r"rows of 12 values, shape \(1, 4, 3\).* rows of 16"):
         model.predict(images[..., :3])
+
+
+@pytest.mark.parametrize("value", [1.7e308, 9.97e36])
+def test_a_value_that_cannot_be_scaled_is_refused_with_its_place(value: float) -> None:
+    """It became NaN, and NaN the first class, or a label that is no candidate."""
+    frame = pd.DataFrame(X * 1e-3, columns=["a", "b", "c"])
+    model = LWClassifier(model="linear", epochs=1, random_state=0).fit(frame, SETS)
+    raw = LWClassifier(model="linear", epochs=1, scaling=None, random_state=0)
+    odd = frame.copy()
+    odd.loc[3, "b"] = value
+    asked = [model.predict, model.predict_proba, lambda rows: model.disambiguate(rows, SETS)]
+    if value > 1e300:
+        asked.append(lambda rows: raw.fit(rows, SETS))
+    for ask in asked:
+        with pytest.raises(InputError) as caught:
+            ask(odd)
+        assert (caught.value.code, caught.value.at, caught.value.got) == ("too-large", 3, value)
+        assert "'b'" in str(caught.value)
+
+
+class _Rash(torch.nn.Module):
+    """A network whose scores leave float32 before its input does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(3, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.linear(x * x)
+
+
+def test_a_score_that_is_not_finite_becomes_no_label() -> None:
+    model = LWClassifier(model=_Rash(), epochs=1, scaling=None, random_state=0).fit(X, SETS)
+    odd = X.copy()
+    odd[5] = 1e30
+    for ask in (model.predict, lambda rows: model.disambiguate(rows, SETS)):
+        with pytest.raises(InputError) as caught:
+            ask(odd)
+        assert (caught.value.code, caught.value.at) == ("not-finite", 5)

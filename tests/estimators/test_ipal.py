@@ -13,8 +13,8 @@ from amongst import as_candidates
 from amongst.candidates import CandidateSets, uniform
 from amongst.errors import InputError
 from amongst.estimators import IPALClassifier
-from amongst.estimators.ipal import _class_mass, _transitions, propagate
-from amongst.estimators.neighbours import index_rows, nearest
+from amongst.estimators.classical._neighbours import index_rows, nearest
+from amongst.estimators.classical.ipal import _class_mass, _transitions, propagate
 
 
 def problem(seed: int, n: int = 60, d: int = 7, K: int = 4) -> tuple[np.ndarray, Any, Any]:
@@ -178,7 +178,7 @@ def test_a_row_that_its_neighbours_say_nothing_of_keeps_its_candidates_alike() -
     steps = sp.csr_array(np.array([[0.0, 1.0], [1.0, 0.0]]))
     mask = np.array([[True, True, False], [False, False, True]])
     with np.errstate(all="raise"):
-        spread, repeated = propagate(steps, mask, 1.0, 100)
+        spread, repeated = propagate(steps, mask / mask.sum(1, keepdims=True), 1.0, 100)
     assert spread.tolist() == [[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]]
     assert repeated == 1
 
@@ -187,7 +187,7 @@ def test_a_fall_is_a_move_as_a_rise_is() -> None:
     """One candidate falls by α/3 = 1.5e-4, two rise by half of it: F is not still yet."""
     steps = sp.csr_array(np.array([[0.0, 1.0], [0.0, 1.0]]))
     mask = np.array([[True, True, True], [False, True, True]])
-    spread, repeated = propagate(steps, mask, 4.5e-4, 100)
+    spread, repeated = propagate(steps, mask / mask.sum(1, keepdims=True), 4.5e-4, 100)
     np.testing.assert_allclose(spread[0], np.array([1 - 4.5e-4, 1 + 2.25e-4, 1 + 2.25e-4]) / 3)
     assert repeated == 2
 
@@ -203,7 +203,7 @@ def test_class_mass_by_hand() -> None:
     spread = np.array([[0.75, 0.25, 0.0], [1.0, 0.0, 0.0]])
     mask = np.array([[True, True, False], [True, False, False]])
     with np.errstate(all="raise"):
-        found = _class_mass(spread, mask)
+        found = _class_mass(spread, mask / mask.sum(1, keepdims=True))
     first, second = 0.75 * 1.5 / 1.75, 0.25 * 0.5 / 0.25
     total = first + second
     np.testing.assert_allclose(found, [[first / total, second / total, 0.0], [1.0, 0.0, 0.0]])

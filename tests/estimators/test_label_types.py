@@ -41,8 +41,7 @@ REFUSED: dict[str, tuple[list[Any], str]] = {
     "zones": ([pd.Timestamp(HOURS[0], tz="UTC"), *HOURS[1:]], r"y mixes labels .* with a zone\)"),
     "tuples": ([(0, 1), (1, 2), (0, 2)], r"y holds labels such as \(0, 1\) \(tuple\)"),
     "bytes": ([b"a", b"b", b"c"], r"y holds labels such as b'a' \(bytes\).*Make them strings"),
-    "fractions": ([0.5, 1.5, 2.5], r"Unknown label type: y\[0\] contains 0.5, a continuous"),
-    "nanoseconds": ([pd.Timestamp(i) for i in (1, 2, 3)], "y contains Timestamp.*microsecond"),
+    "fractions": ([0.5, 1.5, 2.5], r"y\[0\] contains 0.5, a continuous .*Unknown label type: "),
 }
 
 
@@ -155,7 +154,9 @@ def test_a_remedy_is_one_that_fit_and_disambiguate_know() -> None:
     """They said to pass what only `as_candidates` takes."""
     X, y = np.eye(3), ["owl|kite", "kite", "wren"]
     model = PLKNNClassifier(n_neighbors=2).fit(X, y)
-    with pytest.raises(InputError, match=r'y\[1\] is an .*or give as_candidates\(y, empty="full"'):
+    with pytest.raises(InputError, match=r"y\[1\] is an .*or pass as_candidates\(y, empty='full'"):
         model.fit(X, ["owl|kite", "", "wren"])
-    with pytest.raises(InputError, match=r"none of the classes \('kite', .*\) that fit had. Corr"):
+    with pytest.raises(
+        InputError, match=r"none of the classes \('kite', .*\)\. Correct the row, or fit"
+    ):
         model.disambiguate(X, ["owl|emu", "kite", "wren"])

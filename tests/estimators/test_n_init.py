@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 import torch
 from sklearn.datasets import load_iris
-from torch import nn
+from torch import Tensor, nn
 
 from amongst import CCClassifier, LWClassifier, RCClassifier, load
+from amongst.algorithms import Algorithm, Batch
 from amongst.candidates import uniform
 from amongst.errors import DivergenceError, InputError
-from amongst.estimators import several
-from amongst.estimators.several import Trained, train_several
+from amongst.estimators import ensemble as several
+from amongst.estimators.by_algorithm import estimator_of
+from amongst.estimators.ensemble import Trained, train_several
+from amongst.losses import classifier_consistent
 from amongst.metrics import approximated_accuracy
+from amongst.models import Linear
+from amongst.selection import PartialLabelSearchCV
 
 X, TRUTH = load_iris(return_X_y=True)
 SETS = uniform(TRUTH, 0.3, seed=0)
@@ -118,6 +124,51 @@ def test_a_network_that_diverges_says_when(lockstep: bool) -> None:
     points = [RCClassifier(model="linear", lr=lr, optimizer="sgd", **QUICK) for lr in (0.01, 1e30)]
     good, bad = train_several(points, X, SETS, lockstep=lockstep)
     assert (good.diverged, bad.diverged) == (None, 1)
+
+
+@dataclass(eq=False)
+class Counting(Algorithm):
+    """CC, with a bias of its own beside the network; it notes every step."""
+
+    name, title = "counting", "Counting"
+    steps: ClassVar[list[type[nn.Module]]] = []
+
+    factor: float = 1.0
+
+    def build(self, network: nn.Module, inside: Tensor, dtype: torch.dtype) -> None:
+        self.network, self.bias = network, nn.Parameter(torch.zeros(inside.shape[1], dtype=dtype))
+
+    def training_step(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        self.steps.append(type(self.network))
+        scores = self.network(batch.x) + self.bias
+        return self.factor * classifier_consistent(scores, batch.inside), scores
+
+
+def own_network(shape: tuple[int, ...], n_classes: int) -> nn.Module:
+    return nn.Sequential(nn.Linear(shape[0], 5), nn.Tanh(), nn.Linear(5, n_classes))
+
+
+@pytest.mark.parametrize(("model", "kind"), [("linear", Linear), (own_network, nn.Sequential)])
+@pytest.mark.parametrize("searched", [False, True])
+def test_several_trainings_are_of_this_algorithm_and_this_network(
+    searched: bool, model: Any, kind: type[nn.Module]
+) -> None:
+    """No other one in silence: each step is counted, and the best equals it trained by hand."""
+    made = estimator_of(Counting)
+    Counting.steps.clear()
+    if searched:
+        search = PartialLabelSearchCV(
+            made(model=model, **QUICK), {"lr": [0.1, 1e-6]}, validation=0.2
+        )
+        kept = search.fit(X, SETS).best_estimator_
+        steps = 8 * (2 * math.ceil(120 / 32) + math.ceil(150 / 32))
+    else:
+        kept = made(model=model, n_init=2, **QUICK).fit(X, SETS)
+        steps = 8 * 2 * math.ceil(150 / 32)
+    assert Counting.steps == [kind] * steps
+    alone = made(model=model, **QUICK | {"random_state": kept.settings_.seed, "lr": kept.lr})
+    for a, b in zip(states(alone.fit(X, SETS).model_), states(kept.model_), strict=True):
+        assert torch.equal(a, b)
 
 
 @pytest.mark.parametrize(

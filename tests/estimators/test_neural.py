@@ -28,9 +28,9 @@ from amongst import (
     RCClassifier,
     as_candidates,
 )
-from amongst.archive import read_archive, write_archive
 from amongst.candidates import CandidateSets, uniform
 from amongst.errors import DivergenceError, FileFormatError, InputError
+from amongst.files import read_archive, write_archive
 
 NEURAL = [
     LWClassifier,
@@ -210,7 +210,7 @@ def test_protocols_run(protocol: str, easy: Any) -> None:
     X, _, sets = easy
     model = LWClassifier(protocol=protocol, epochs=2, random_state=0).fit(X, sets)
     widths = [m.out_features for m in model.model_.modules() if isinstance(m, nn.Linear)][:-1]
-    assert tuple(widths) == amongst.methods.get_protocol(protocol).widths
+    assert tuple(widths) == amongst.algorithms.get_protocol(protocol).widths
 
 
 def test_scaling_is_fitted_on_the_rows_of_fit(easy: Any) -> None:
@@ -383,3 +383,15 @@ def test_beta_auto_is_read_off_the_sets(easy: Any) -> None:
     assert used[0] < used[1]
     with pytest.raises(InputError, match="beta='atuo'"):
         LWClassifier(beta="atuo").fit(X, sets)
+
+
+def test_clpl_slows_down_where_it_diverges_unless_a_rate_was_chosen() -> None:
+    """Far scores have far steeper losses: by default it diverged on digits."""
+    X, y = load_digits(return_X_y=True)
+    X, sets = X[:200] * 1.0, uniform(y[:200], 0.3, seed=0)
+    wide = np.hstack([X] * 8)
+    model = CLPLClassifier(epochs=30, random_state=0).fit(wide, sets)
+    assert model.settings_.lr == pytest.approx(0.005)
+    assert model.score(wide, y[:200]) > 0.7
+    with pytest.raises(DivergenceError):
+        CLPLClassifier(epochs=30, lr=0.05, random_state=0).fit(wide, sets)

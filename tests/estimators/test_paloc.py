@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+import warnings
+from itertools import combinations, count
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,9 @@ from sklearn.svm import SVC, LinearSVC
 from amongst import as_candidates
 from amongst.candidates import CandidateSets, uniform
 from amongst.errors import AmongstWarning, InputError
-from amongst.estimators import PALOCClassifier, forecast, stacking
+from amongst.estimators import PALOCClassifier
+from amongst.estimators.classical import _machines as machines
+from amongst.estimators.classical import paloc
 
 
 def problem(seed: int, n: int = 80, K: int = 4) -> tuple[np.ndarray, Any, CandidateSets]:
@@ -123,43 +126,18 @@ def test_a_pair_without_rows_on_one_side_or_on_either() -> None:
     assert np.isfinite(model.decision_function(X)).all()
 
 
-def many_classes() -> tuple[np.ndarray, CandidateSets]:
-    rng = np.random.default_rng(0)
-    y = np.arange(120) % 12
-    return rng.normal(size=(120, 3)) + y[:, None], uniform(y, 0.1, seed=0)
-
-
-def test_a_warning_says_how_long_before_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
-    X, sets = many_classes()
-    monkeypatch.setattr(forecast, "LONG_SECONDS", 0.0)
-    monkeypatch.setattr("amongst.estimators.paloc.fit_machines", stop)
-    message = r"66 pairwise and 12 one-against-rest machines: about \d+ seconds with 1 at once"
-    with pytest.warns(AmongstWarning, match=message), pytest.raises(KeyboardInterrupt):
+def test_a_warning_says_how_long_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Time stands still but for 2 s between two looks at the clock: one for each machine."""
+    X, _, sets = problem(0)
+    clock = count(0, 2)
+    monkeypatch.setattr(machines.time, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(machines, "LONG", 11.0)
+    with pytest.warns(AmongstWarning, match="6 PALOC pairs take about 12 s"):
         PALOCClassifier().fit(X, sets)
-
-
-def stop(*_: Any, **__: Any) -> None:
-    raise KeyboardInterrupt
-
-
-def test_the_forecast_is_of_the_right_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Time stands still but for 2 s a row: then the forecast must be the whole work."""
-    _, sets = many_classes()
-    clock = [0.0]
-    monkeypatch.setattr(forecast.time, "perf_counter", lambda: clock[0])
-
-    def train(task: Any) -> None:
-        clock[0] += 2.0 * len(task[0])
-
-    mask = sets.mask
-    rows = sum((mask[:, j] != mask[:, k]).sum() for j, k in combinations(range(12), 2))
-    found = forecast.forecast(mask, train, "linear", 1)
-    assert found == pytest.approx(2.0 * (rows + forecast.STACK_COST * 12 * 120))
-    assert forecast.forecast(mask, train, "linear", 2) == pytest.approx(found / 2)
-    squares = sum((mask[:, j] != mask[:, k]).sum() ** 2 for j, k in combinations(range(12), 2))
-    exact = forecast.forecast(mask, train, "rbf", 1)
-    assert 2.0 * rows < exact < 2.0 * (squares + 12 * 120**2)
-    assert forecast.forecast(mask[:, :5], train, "linear", 1) == 0.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        monkeypatch.setattr(machines, "LONG", 13.0)
+        PALOCClassifier().fit(X, sets)
 
 
 def test_progress_bars(capsys: pytest.CaptureFixture[str]) -> None:
@@ -192,7 +170,7 @@ def test_workers_change_nothing() -> None:
 
 def test_a_stack_that_would_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     X, _, sets = problem(9)
-    monkeypatch.setattr(stacking, "STACK_LIMIT_BYTES", 1000)
+    monkeypatch.setattr(paloc, "STACK_LIMIT_BYTES", 1000)
     with pytest.raises(InputError, match='use kernel="linear" or "nystroem"'):
         PALOCClassifier(kernel="rbf").fit(X, sets)
     PALOCClassifier(kernel="linear").fit(X, sets)

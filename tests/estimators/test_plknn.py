@@ -12,7 +12,7 @@ from amongst import as_candidates
 from amongst.candidates import uniform
 from amongst.errors import InputError
 from amongst.estimators import PLKNNClassifier
-from amongst.estimators.plknn import nearness
+from amongst.estimators.classical.plknn import nearness
 
 
 def problem(seed: int, n: int = 70, K: int = 4) -> tuple[np.ndarray, Any, Any]:

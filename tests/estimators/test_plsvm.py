@@ -13,7 +13,7 @@ from amongst import as_candidates
 from amongst.candidates import CandidateSets, uniform
 from amongst.errors import InputError
 from amongst.estimators import PLSVMClassifier
-from amongst.estimators.plsvm import margin_loss
+from amongst.estimators.classical.plsvm import margin_loss
 
 
 def problem(seed: int, n: int = 60, K: int = 4) -> tuple[np.ndarray, Any, Any]:

@@ -17,21 +17,26 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from amongst import LWClassifier, PLKNNClassifier
+from amongst.accel.graphs import GraphedStep
+from amongst.algorithms import LW, RC, Method
 from amongst.candidates import as_candidates, uniform
-from amongst.engine import Features, Settings, TrainingData, start, train, training_data
-from amongst.engine.checkpoint import Keeper
-from amongst.engine.graphs import GraphedStep
-from amongst.engine.single import step
 from amongst.errors import AmongstWarning, InputError
 from amongst.estimators import ESTIMATORS, NeuralClassifier
-from amongst.estimators.several import train_several
-from amongst.methods import LW, RC
+from amongst.estimators.ensemble import train_several
 from amongst.models import build_model
+from amongst.train import Features, Settings, TrainingData, start, train, training_data
+from amongst.train.checkpoint import Keeper
+from amongst.train.loop import step
 
 X, Y = load_iris(return_X_y=True)
 SETS = uniform(Y, q=0.3, seed=0)
 WEIGHTS = np.random.default_rng(0).integers(0, 4, len(Y))
-NETWORKS = [e for e in ESTIMATORS.values() if issubclass(e, NeuralClassifier)]
+NETWORKS = [
+    kind
+    for kind in ESTIMATORS.values()
+    if issubclass(kind, NeuralClassifier) and issubclass(kind.method, Method)
+]
+"""Those whose rows do not see each other."""
 
 
 def in_one_batch(kind: type[NeuralClassifier], **params: Any) -> NeuralClassifier:
@@ -100,9 +105,9 @@ def test_captured_steps_weigh_as_plain_ones_do(method: Any) -> None:
     def trained(captured: bool) -> torch.Tensor:
         model = build_model("linear", (4,), 3, seed=0)
         state = start(model, data, method, settings)
-        stepper: Any = GraphedStep(state, data, method, settings, compile=False)
+        stepper: Any = GraphedStep(state, data, settings, compile=False)
         if not captured:
-            stepper = lambda rows: step(state, data, rows, method, settings)  # noqa: E731
+            stepper = lambda rows: step(state, data, rows)  # noqa: E731
         train(model, data, method, settings, training=state, stepper=stepper)
         return next(model.parameters()).detach()
 
@@ -113,18 +118,18 @@ def test_a_kept_run_knows_its_weights(tmp_path: Path, monkeypatch: pytest.Monkey
     def kept(**params: Any) -> LWClassifier:
         return LWClassifier(epochs=4, random_state=0, **params)
 
-    keep = Keeper.__call__
+    keep = Keeper.after_epoch
 
     def interrupted(self: Keeper, state: Any) -> None:
         keep(self, state)
         if state.epoch == 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(Keeper, "__call__", interrupted)
+    monkeypatch.setattr(Keeper, "after_epoch", interrupted)
     half = kept(checkpoint=tmp_path / "run")
     with pytest.raises(KeyboardInterrupt):
         half.fit(X, SETS, sample_weight=WEIGHTS)
-    monkeypatch.setattr(Keeper, "__call__", keep)
+    monkeypatch.setattr(Keeper, "after_epoch", keep)
     for other in (None, WEIGHTS[::-1]):
         with pytest.raises(InputError, match="of another run"):
             half.fit(X, SETS, sample_weight=other)
@@ -197,7 +202,3 @@ def test_the_engine_refuses_what_is_no_importance() -> None:
             InputError, match=r"importance has shape .* expected 150 finite numbers"
         ):
             replace(data, importance=wrong)
-    with pytest.raises(InputError, match="importance is a ndarray, and must be a tensor"):
-        replace(data, importance=np.ones(150))
-    with pytest.raises(InputError, match="importance is a list that does not read as numbers"):
-        training_data(Features.of(X), SETS, importance=["heavy"] * 150)

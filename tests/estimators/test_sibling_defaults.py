@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from amongst.algorithms import CLPL
 from amongst.errors import InputError
 from amongst.estimators import (
     CLPLClassifier,
@@ -17,7 +18,6 @@ from amongst.estimators import (
     PLKNNClassifier,
 )
 from amongst.losses import CLPLLoss, LWLoss, leveraged_weighted
-from amongst.methods import CLPL
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_a_default_that_differs_is_told_on_both_sides(thing: Any, name: str, oth
     [
         (IPALClassifier, {"n_neighbors": 10, "alpha": 0.95, "max_iter": 100}),
         (PALOCClassifier, {"mu": 10.0}),
-        (PLECOCClassifier, {"tau": 0.1}),
+        (PLECOCClassifier, {"tau": "auto"}),
         (PLKNNClassifier, {"n_neighbors": 10}),
     ],
 )

@@ -14,9 +14,9 @@ import torch
 from torch import Tensor, nn
 
 from amongst import AverageClassifier, CLPLClassifier, as_candidates, losses
+from amongst.algorithms import CLPL, LW, Average, Minimum
 from amongst.errors import DivergenceError, InputError
 from amongst.losses import PSIS
-from amongst.methods import CLPL, LW, Average, Minimum
 from amongst.theory import ova_weights
 
 SETS = [{0, 1}, {1}, {2}]
@@ -152,13 +152,10 @@ def test_update_refuses_scores_that_are_not_finite(module: Any, bad: float) -> N
     assert torch.equal(criterion.weights, before)
 
 
-def test_the_message_tells_scores_from_weights_from_overflow() -> None:
+def test_the_message_tells_scores_from_overflow() -> None:
     criterion = losses.LWLoss(SETS, psi="squared_hinge")
-    with pytest.raises(DivergenceError, match=r"overflows torch.float32 at scores up to 1e\+30"):
+    with pytest.raises(DivergenceError, match=r"scores go up to 1e\+30 in torch.float32"):
         criterion(torch.full((3, 3), -1e30), ROWS)
-    criterion.weights[ROWS[0], 0] = float("nan")  # one is enough
-    with pytest.raises(DivergenceError, match="stored weights contain NaN"):
-        criterion(scores(), ROWS)
     with pytest.raises(DivergenceError, match="scores contain NaN"):
         criterion(torch.full((3, 3), float("nan")), ROWS)
 
@@ -252,19 +249,11 @@ def test_one_class(psi: str) -> None:
 
 @pytest.mark.parametrize("make", [LW, lambda **given: losses.LWLoss(SETS, **given)])
 @pytest.mark.parametrize("name", ["beta", "alpha"])
-@pytest.mark.parametrize(
-    ("value", "words"),
-    [
-        (math.inf, "=inf must be finite"),
-        (math.nan, "=nan must be a number"),
-        (-1, "=-1 must be a number of at least 0"),
-        ("auto", "='auto' must be .*auto_beta"),
-        (None, "=None must be a number"),
-    ],
-)
-def test_factors_are_finite_numbers(make: Any, name: str, value: Any, words: str) -> None:
-    with pytest.raises(InputError, match=f"{name}{words}"):
+@pytest.mark.parametrize("value", [math.inf, math.nan, -1, "auto", None])
+def test_factors_are_finite_numbers(make: Any, name: str, value: Any) -> None:
+    with pytest.raises(InputError, match="auto_beta" if value == "auto" else None) as caught:
         make(**{name: value})
+    assert (caught.value.argument, caught.value.code) == (name, "no-such-number")
 
 
 def test_fade_is_a_share() -> None:
@@ -299,6 +288,10 @@ def test_compiles_into_one_graph(criterion: nn.Module) -> None:
     torch.compiler.reset()
     compiled = torch.compile(criterion, fullgraph=True, backend="eager")
     assert torch.equal(compiled(scores(), ROWS), criterion(scores(), ROWS))
+
+
+def test_half_precision_compiles_to_float32() -> None:
+    compiled = torch.compile(losses.LWLoss(SETS), fullgraph=True, backend="eager")
     assert compiled(scores().half(), ROWS).dtype == torch.float32
 
 
@@ -369,7 +362,7 @@ def test_a_loss_of_ones_own_gives_one_value_a_row(reduction: str) -> None:
         def loss(self, scores: Tensor, inside: Tensor, weights: Tensor) -> Tensor:
             return super().loss(scores, inside, weights).mean()
 
-    with pytest.raises(InputError, match=r"Mean.loss gives shape \(\) .* it must be \(3,\)"):
+    with pytest.raises(InputError, match=r"Mean.loss gives a tensor of shape \(\); .* \(3,\)"):
         Mean(SETS, reduction=reduction)(scores(), ROWS)
 
 
@@ -381,6 +374,6 @@ def test_weights_of_ones_own_are_one_for_each_row() -> None:
             return super().refreshed(scores, inside)[:1]
 
     criterion = First(SETS)
-    with pytest.raises(InputError, match=r"First.refreshed gives shape \(1, 3\)"):
+    with pytest.raises(InputError, match=r"First.refreshed gives a tensor of shape \(1, 3\)"):
         criterion.update(scores(), ROWS)
     assert torch.equal(criterion.weights, losses.PRODENLoss(SETS).weights)

@@ -77,26 +77,6 @@ def test_state_survives_save_and_load(module: type[nn.Module]) -> None:
 
 
 @pytest.mark.parametrize("initial", ["paper", "official"])
-@pytest.mark.parametrize("other", [losses.PRODENLoss, losses.RCLoss])
-@pytest.mark.parametrize("learned", [False, True])
-def test_weights_of_another_kind_of_loss_are_refused(
-    other: type[losses.PartialLabelLoss], initial: str, learned: bool
-) -> None:
-    lw, rival = losses.LWLoss(SETS, initial=initial), other(SETS)
-    for criterion in (lw, rival) if learned else ():
-        criterion.update(scores(), INDEX)
-    for target, state in ((lw, rival.state_dict()), (rival, lw.state_dict())):
-        before, name = target.weights.clone(), type(target).__name__
-        with pytest.raises(InputError, match=f"weights that {name} cannot have.*Load them into"):
-            target.load_state_dict(state)
-        with pytest.raises(InputError, match=name):
-            nn.ModuleDict({"loss": target}).load_state_dict(
-                {f"loss.{key}": value for key, value in state.items()}
-            )
-        assert torch.equal(target.weights, before)
-
-
-@pytest.mark.parametrize("initial", ["paper", "official"])
 def test_every_state_of_ones_own_is_taken(initial: str) -> None:
     """New, after some rows and after all; also where every set is full, and after copies."""
     for sets in (SETS, [{0, 1, 2, 3}] * 4):
@@ -107,15 +87,6 @@ def test_every_state_of_ones_own_is_taken(initial: str) -> None:
             for criterion, fresh in ((lw, losses.LWLoss(sets)), (proden, losses.RCLoss(sets))):
                 fresh.load_state_dict(deepcopy(criterion).state_dict())
                 assert torch.equal(fresh.weights, criterion.weights)
-
-
-def test_a_loss_of_ones_own_may_have_any_weights() -> None:
-    class Mine(losses.PartialLabelLoss):
-        weighted = True
-
-    state = losses.PRODENLoss(SETS).state_dict()
-    Mine(SETS).load_state_dict(state)
-    Mine(SETS).load_state_dict(losses.LWLoss(SETS).state_dict())
 
 
 def test_update_touches_only_the_rows_of_the_batch() -> None:

@@ -64,13 +64,6 @@ def test_a_state_of_other_rows_is_refused_by_name(module: Any, strict: bool) -> 
         module(SETS[:3]).load_state_dict(module(SETS).state_dict(), strict=strict)
 
 
-@pytest.mark.parametrize("module", WEIGHTED)
-def test_a_loss_with_weights_and_one_without_are_told_apart(module: Any) -> None:
-    for target, saved in ((module, losses.CCLoss), (losses.CCLoss, module)):
-        with pytest.raises(InputError, match=f"weights that {target.__name__} cannot have"):
-            target(SETS).load_state_dict(saved(SETS).state_dict())
-
-
 def test_what_is_no_tensor_is_left_to_pytorch_to_refuse() -> None:
     state = {name: value.numpy() for name, value in losses.LWLoss(SETS).state_dict().items()}
     with pytest.raises(RuntimeError, match=r"expected torch\.Tensor"):

@@ -229,3 +229,22 @@ def test_one_row_of_scores_serves_many_sets() -> None:
         wanted = function(scores.expand(2, 3), inside)
         for row in (scores, scores[None]):
             assert torch.equal(function(row, inside), wanted)
+
+
+@pytest.mark.parametrize("far", [1e4, -1e4, 4096.0])
+@pytest.mark.parametrize("loss", ["cc", "lw"])
+def test_scores_far_from_zero_lose_no_digit(loss: str, far: float) -> None:
+    """Only differences of scores count; 1/512 is exact beside 1e4, so that both rows have the same."""
+    generator = torch.Generator().manual_seed(0)
+    near = torch.randint(-2048, 2048, (200, 5), generator=generator).float() / 512
+    inside = torch.rand(200, 5, generator=generator) < 0.5
+    inside[:, 0] = True
+
+    def value(scores: Tensor) -> Tensor:
+        if loss == "cc":
+            return losses.classifier_consistent(scores, inside)
+        weights = losses.initial_weights(inside)
+        return losses.leveraged_weighted(scores, inside, weights, "cross_entropy")
+
+    expected = value(near.double())
+    torch.testing.assert_close(value(near + far).double(), expected, rtol=1e-5, atol=1e-6)

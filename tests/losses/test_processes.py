@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -44,25 +41,12 @@ dist.destroy_process_group()
 """
 
 
-def processes(code: str, count: int, folder: Path) -> None:
-    """Run a script as torchrun would."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    shared = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(count)}
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-c", code],
-            cwd=folder,
-            env=os.environ | shared | {"RANK": str(rank), "OMP_NUM_THREADS": "1"},
-        )
-        for rank in range(count)
-    ]
-    assert [process.wait(timeout=120) for process in running] == [0] * count
+FORKS = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 
 
-def test_every_process_learns_the_rows_of_all(tmp_path: Path) -> None:
-    processes(SCRIPT, 2, tmp_path)
+@FORKS
+def test_every_process_learns_the_rows_of_all(tmp_path: Path, run_ranks: Any) -> None:
+    run_ranks(SCRIPT, 2, tmp_path)
     index = torch.tensor([*ROWS[0], *ROWS[1]])
     scores = torch.randn(5, 4, generator=torch.Generator().manual_seed(0))[index]
     for name in ("LWLoss", "PRODENLoss", "RCLoss", "CCLoss"):

@@ -7,7 +7,7 @@ import torch
 
 from amongst.errors import InputError
 from amongst.losses import PSIS, get_psi
-from amongst.losses.psi import EXPONENT_CAP
+from amongst.losses.functions import EXPONENT_CAP
 
 NAMES = list(PSIS)
 TRAINABLE = [name for name in NAMES if PSIS[name].trainable]

@@ -7,9 +7,9 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from amongst.accel.stacked import stack_models
 from amongst.errors import InputError
 from amongst.models import MLP, ConvNet, Linear, ModelSpec, build_model, seeded
-from amongst.models.stacked import stack_models
 
 
 def test_sizes_of_the_paper() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
+import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -12,10 +13,12 @@ from pathlib import Path
 
 import pytest
 
+PASSWORD = "open-sesame"
+
 
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[str]:
-    """The URL of a fresh PostgreSQL server on a local socket, gone after the tests."""
+    """The URL of a fresh PostgreSQL server on a free port, gone after the tests."""
     pytest.importorskip("psycopg", reason="psycopg is not installed")
     programs, user = _programs(), _user()
     if programs is None or (os.geteuid() == 0 and user is None):
@@ -23,12 +26,17 @@ def postgresql() -> Iterator[str]:
     folder = Path(tempfile.mkdtemp(prefix="pg", dir="/tmp"))
     if user is not None:
         shutil.chown(folder, user)
-    data, log = folder / "data", folder / "log"
-    options = f"-c listen_addresses='' -c unix_socket_directories={folder} -c fsync=off"
-    _call([programs / "initdb", "-D", data, "-U", "me", "-A", "trust", "-E", "UTF8"], user)
+    data, log, password = folder / "data", folder / "log", folder / "password"
+    password.write_text(PASSWORD)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    where = f"-c listen_addresses=127.0.0.1 -p {port}"
+    options = f"{where} -c unix_socket_directories={folder} -c fsync=off"
+    asks = ["-A", "scram-sha-256", f"--pwfile={password}"]
+    _call([programs / "initdb", "-D", data, "-U", "me", *asks, "-E", "UTF8"], user)
     _call([programs / "pg_ctl", "-D", data, "-l", log, "-w", "-o", options, "start"], user)
     try:
-        yield f"postgresql://me@/postgres?host={folder}"
+        yield f"postgresql://me:{PASSWORD}@127.0.0.1:{port}/postgres"
     finally:
         _call([programs / "pg_ctl", "-D", data, "-m", "immediate", "stop"], user)
         shutil.rmtree(folder, ignore_errors=True)

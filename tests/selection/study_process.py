@@ -9,8 +9,8 @@ from collections.abc import Callable
 from sklearn.datasets import load_iris
 
 from amongst import LWClassifier
+from amongst.accel.population.cohort import Cohort
 from amongst.candidates import uniform
-from amongst.engine.population.cohort import Cohort
 from amongst.selection import Range, optuna_search
 
 EPOCHS, TRIALS, BATCH = 30, 8, 4

@@ -24,7 +24,7 @@ from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 
 from amongst import LWClassifier, PLKNNClassifier, RCClassifier, disambiguate
 from amongst.candidates import uniform
-from amongst.datasets import hold_out
+from amongst.data import hold_out
 from amongst.errors import InputError
 from amongst.selection import (
     CRITERIA,

@@ -6,7 +6,7 @@ import dataclasses
 import inspect
 import pickle
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -18,9 +18,9 @@ from sklearn.preprocessing import FunctionTransformer
 from torch import nn
 
 import amongst.selection
-from amongst import LWClassifier, RCClassifier, load
+from amongst import LWClassifier, PLKNNClassifier, RCClassifier, load
 from amongst.candidates import uniform
-from amongst.datasets import hold_out
+from amongst.data import hold_out
 from amongst.errors import DivergenceError, InputError
 from amongst.estimators import ESTIMATORS
 from amongst.selection import (
@@ -195,7 +195,7 @@ def test_scikit_learn_habits(tmp_path: Path) -> None:
     fitted.save(tmp_path / "best.amongst")
     loaded = load(tmp_path / "best.amongst")
     np.testing.assert_array_equal(loaded.predict(frame), fitted.predict(frame))
-    assert not hasattr(PartialLabelSearchCV(ESTIMATORS["IPALClassifier"]()), "predict_proba")
+    assert not hasattr(PartialLabelSearchCV(ESTIMATORS["PALOCClassifier"]()), "predict_proba")
 
 
 def test_lw_with_its_own_search() -> None:
@@ -240,13 +240,19 @@ def test_bad_input(change: dict[str, Any], message: str) -> None:
         PartialLabelSearchCV(**given).fit(X, SETS)
 
 
+class Ungridded(PLKNNClassifier):
+    """A method for which nobody has said what to try."""
+
+    grid: ClassVar[dict[str, Any]] = {}
+
+
 def test_bad_labels_for_the_oracle_and_no_model_without_refit() -> None:
     with pytest.raises(InputError, match=r"labels has shape \(3,\)"):
         oracle_search(quick(epochs=1), X, SETS, [0, 1, 2], {"lr": [0.1]})
     with pytest.raises(InputError, match="refit=False"):
         PartialLabelSearchCV(quick(epochs=1), {"lr": [0.1]}, refit=False).fit(X, SETS).predict(X)
     with pytest.raises(InputError, match="has no grid of the paper"):
-        grid_search(ESTIMATORS["PLKNNClassifier"](), X, SETS)
+        grid_search(Ungridded(), X, SETS)
 
 
 def test_a_search_without_refit_forgets_the_model_of_an_earlier_one() -> None:

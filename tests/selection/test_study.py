@@ -14,14 +14,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 
 from amongst import LWClassifier
 from amongst.candidates import uniform
 from amongst.errors import InputError, MissingDependencyError, StoreError
-from amongst.selection import PartialLabelSearchCV, Range, optuna_search, runners
+from amongst.selection import PartialLabelSearchCV, Range, optuna_search, storage
 from amongst.selection.evaluate import Task
 from amongst.selection.storage import full_url
+from amongst.selection.study import StudyOptions
 
 optuna = pytest.importorskip("optuna", reason="optuna is not installed")
 exc = pytest.importorskip("sqlalchemy.exc", reason="sqlalchemy is not installed")
@@ -230,26 +232,26 @@ def test_trials_of_a_living_runner_are_left_alone(sqlite: str) -> None:
     search(sqlite, trials=1)
     study = study_at(sqlite)
     sleeper = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
-    host = runners.RUNNER.split(":")[0]
+    host = storage.RUNNER.split(":")[0]
     try:
         trial = study.ask({"lr": optuna.distributions.FloatDistribution(0.1, 0.2, log=True)})
         trial.set_user_attr("runner", f"{host}:{sleeper.pid}:abc")
         elsewhere = study.ask()
         elsewhere.set_user_attr("runner", f"another-{host}:{sleeper.pid}:abc")
-        assert runners.requeue_stale(study) == 0
+        assert storage.requeue_stale(study) == 0
     finally:
         sleeper.kill()
         sleeper.wait()
-    assert runners.requeue_stale(study) == 1
+    assert storage.requeue_stale(study) == 1
     assert states(study) == {"COMPLETE": 1, "FAIL": 1, "RUNNING": 1, "WAITING": 1}
 
 
 def test_on_windows_no_signal_asks_for_a_runner(monkeypatch: pytest.MonkeyPatch) -> None:
-    host = runners.RUNNER.split(":")[0]
+    host = storage.RUNNER.split(":")[0]
     with monkeypatch.context() as windows:
         windows.setattr(os, "name", "nt")
         windows.setattr(os, "kill", lambda *_: pytest.fail("Ctrl-C was sent"))
-        assert not runners._is_dead(f"{host}:1:abc")
+        assert not storage._is_dead(f"{host}:1:abc")
 
 
 def test_a_trial_without_a_mark_is_put_back_once_nobody_else_is_at_work(sqlite: str) -> None:
@@ -257,17 +259,17 @@ def test_a_trial_without_a_mark_is_put_back_once_nobody_else_is_at_work(sqlite: 
     study = study_at(sqlite)
     study.ask({"lr": optuna.distributions.FloatDistribution(0.1, 0.2, log=True)})
     study.set_user_attr("runner another-machine:1:abc", "at work")
-    assert runners.requeue_stale(study) == 0
+    assert storage.requeue_stale(study) == 0
     study.set_user_attr("runner another-machine:1:abc", "done")
-    assert runners.requeue_stale(study) == 1
+    assert storage.requeue_stale(study) == 1
 
 
 def test_runners_at_work_together_draw_different_settings(sqlite: str) -> None:
     search(sqlite, trials=1)
     study = study_at(sqlite)
-    assert runners.salt(study) == 0
+    assert storage.salt(study) == 0
     study.set_user_attr("runner another-machine:1:abc", "at work")
-    assert runners.salt(study) > 0
+    assert storage.salt(study) > 0
 
 
 def test_alone_a_search_is_reproducible() -> None:
@@ -279,11 +281,11 @@ def test_a_trial_that_kills_its_runner_is_given_up_at_last(sqlite: str) -> None:
     search(sqlite, trials=1)
     study = study_at(sqlite)
     study.enqueue_trial({"lr": 0.5})
-    for attempt in range(runners.RETRIES + 1):
+    for attempt in range(storage.RETRIES + 1):
         trial = study.ask({"lr": optuna.distributions.FloatDistribution(1e-3, 1.0, log=True)})
         assert trial.params == {"lr": 0.5}
         assert trial.user_attrs.get("retry", 0) == attempt
-        runners.give_up(study, study.trials[trial.number])
+        storage.give_up(study, study.trials[trial.number])
     assert states(study)["WAITING"] == 0
 
 
@@ -345,8 +347,37 @@ def test_places_that_hold_no_study(tmp_path: Path) -> None:
         search(tmp_path / "notes.db")
     with pytest.raises(InputError, match="is no database URL"):
         search("nonsense://here")
-    with pytest.raises(StoreError, match=r"me:\*\*\*@localhost"):
-        search("postgresql://me:secret@localhost:1/none")
+    for url in ("me:secret@localhost:1/none", "localhost:1/none?password=secret"):
+        with pytest.raises(StoreError) as caught:
+            search(f"postgresql://{url}")
+        assert "secret" not in str(caught.value)
+        assert "localhost" in str(caught.value)
+    for url in ("me:secret@localhost:port/none", "me:se@secret@localhost/none"):
+        with pytest.raises(InputError) as refused:
+            search(f"postgresql://{url}")
+        assert refused.value.code == "no-database"
+        assert "secret" not in str(refused.value)
+
+
+def test_a_server_that_refuses_a_password_does_not_show_it(postgresql: str) -> None:
+    for wrong in (
+        postgresql.replace("sesame", "barley"),
+        postgresql.replace(":open-sesame", "") + "?password=open-barley",
+        postgresql.replace("/postgres", "/nothing"),
+    ):
+        with pytest.raises(StoreError) as caught:
+            search(wrong)
+        assert caught.value.code == "unreadable"
+        assert "open-" not in str(caught.value) + repr(caught.value.got)
+
+
+def test_a_search_does_not_show_its_password() -> None:
+    url = "postgresql://me:secret@localhost/none"
+    shown = PartialLabelSearchCV(LWClassifier(), distributions=SPACE, study=url)
+    html = shown._repr_html_()
+    assert "secret" not in repr(shown) + html + repr(StudyOptions(url=url))
+    assert "me:***@localhost" in repr(shown)
+    assert clone(shown).study == url
 
 
 def test_without_optuna_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

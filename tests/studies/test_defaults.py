@@ -15,16 +15,21 @@ from amongst.theory import AUTO
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_page_is_what_the_report_writes(
+def test_the_pages_are_what_the_report_writes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = tmp_path / "defaults.md"
-    page.write_text((ROOT / "docs" / "defaults.md").read_text())
+    committed = [ROOT / folder / "defaults.md" for folder in ("docs", "results")]
+    pages = [tmp_path / f"{number}.md" for number in range(2)]
+    for page, source in zip(pages, committed, strict=True):
+        page.write_text(source.read_text("utf-8"), "utf-8")
     script = ROOT / "studies" / "defaults_report.py"
     results = ROOT / "results" / "defaults.csv"
-    monkeypatch.setattr("sys.argv", [str(script), str(results), "--into", str(page)])
+    monkeypatch.setattr("sys.argv", [str(script), str(results), "--into", *map(str, pages)])
     runpy.run_path(str(script), run_name="__main__")
-    assert page.read_text() == (ROOT / "docs" / "defaults.md").read_text()
+    assert [page.read_text("utf-8") for page in pages] == [
+        source.read_text("utf-8") for source in committed
+    ]
+    assert sum(page.read_text("utf-8").count("<!-- end of") for page in committed) == 6
 
 
 def test_the_shipped_default_was_measured() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from amongst.theory.sweep import read_sweep
+from lw2021.theory.sweep import read_sweep
 
 FOLDER = Path(__file__).parents[2] / "studies"
 SMALL = ["--epochs", "1", "--seeds", "1", "--precision", "float32", "--device", "cpu"]
@@ -52,6 +52,24 @@ def test_batches(study: Study, data_folder: Path) -> None:
     assert table["batch_size"].tolist()[1:] == [64, 256, 256]
     check_accuracy(table)
     assert study("batches", *words, "--epochs", "9").equals(table)  # what is there is kept
+
+
+def test_engines(study: Study) -> None:
+    table = study("engines", "--seeds", "1", "--epochs", "1")
+    assert set(table["method"]) == METHODS
+    check_accuracy(table, "local")
+    assert (table["loss local to population"] < 1e-4).all()
+    assert (table["loss local to float64"] < 1e-4).all()
+
+
+def test_the_guide_says_what_engines_measured() -> None:
+    table = pd.read_csv(FOLDER.parent / "results" / "engines.csv")
+    apart = (table["local"] - table["population"]).abs()
+    page = " ".join((FOLDER.parent / "docs" / "experiments.md").read_text("utf-8").split())
+    assert f"demo's {len(table)} trials, {(apart > 0).sum()} have another test accuracy" in page
+    assert f"by {apart.max():.2f} points at most" in page
+    local, stacked = (table[name].ne(table["float64"]).sum() for name in ("local", "population"))
+    assert f"{local} differ from the local engine and {stacked} from the population" in page
 
 
 def test_beta_sweep(study: Study, tmp_path: Path) -> None:
@@ -110,3 +128,24 @@ def test_unseen(study: Study) -> None:
     check_accuracy(table)
     shown = importlib.import_module("defaults_report").unseen(table, "default")
     assert shown.count("| digits |") == 7
+
+
+def test_trust(study: Study) -> None:
+    words = ["--datasets", "digits", "--seeds", "1", "--epochs", "1"]
+    table = study("trust", *words)
+    assert set(table["law"]) == {"q=0.3", "q=0.7", "alike"}
+    shares = table[~table["measure"].str.startswith(("size", "over"))]["value"].dropna()
+    assert shares.between(0, 1).all()
+    told = importlib.import_module("trust").to_markdown(table)
+    assert told.count("\n") == 4
+
+
+def test_asking(study: Study, tmp_path: Path) -> None:
+    table = study("asking", "--datasets", "digits", "--seeds", "1", "--epochs", "1")
+    assert set(table["way"]) == {"gain", "own", "random"}
+    start = table[table["asked"] == 0]
+    assert start.groupby("measure")["value"].nunique().tolist() == [1, 1]
+    module = importlib.import_module("asking")
+    assert module.to_markdown(table).count("digits") == 2
+    module.draw(table, tmp_path / "asking.png")
+    assert (tmp_path / "asking.png").read_bytes().startswith(b"\x89PNG")

@@ -176,7 +176,7 @@ def test_a_rate_on_the_edge_has_the_error_of_one_more_half_count():
 
 
 def test_absent_labels_are_nan_and_a_prior_may_stand_for_the_posterior():
-    sets, _, y = drawn(flat(0.4))
+    sets, _, y = drawn(flat(0.4), n=2000)
     posterior = np.eye(K)[y]
     keep = y != 2
     found = estimate_class_q(sets[keep], posterior[keep])
@@ -190,7 +190,7 @@ def test_bad_arguments_get_one_clear_sentence():
     sets, p, _ = drawn(flat(0.2), n=50)
     with pytest.raises(InputError, match="posterior has shape"):
         estimate_class_q(sets, p[:10])
-    with pytest.raises(InputError, match="probabilities, not scores"):
+    with pytest.raises(InputError, match="must hold probabilities"):
         estimate_class_q(sets, p - 1)
     with pytest.raises(InputError, match="no probability to any candidate"):
         estimate_class_q([{0}, {1}], [[1.0, 0.0], [1.0, 0.0]])

@@ -3,39 +3,25 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import MISSING, fields
+from dataclasses import fields
 
 from amongst.bench.conditions import REAL
-from amongst.bench.layout import Place
-from amongst.bench.leftovers import FoundPlan
+from amongst.bench.places import Place
 from amongst.bench.plans import Plan, Request
-from amongst.bench.points import EPOCHS
-from amongst.datasets import names
-
-__all__ = ["reproduce_command"]
-
-_COMPARED = {"search": "none", "epochs": 100}
-"""What `amongst compare` takes without being told, where that differs from a request; a miniature has
-epochs of its own."""
+from amongst.bench.request import EPOCHS
+from amongst.data import names
 
 _OPTIONS = (
-    "folds",
-    "seeds",
-    "epochs",
-    "search",
-    "search_seeds",
-    "screen",
-    "keep",
-    "criterion",
-    "protocol",
+    "folds", "seeds", "epochs", "search", "search_seeds", "screen", "keep", "criterion", "protocol",
     "precision",
-)
+)  # fmt: skip
+_DEFAULTS = {field.name: field.default for field in fields(Request)}
 
 
 def reproduce_command(plan: Plan, place: Place | None = None) -> str:
     """One line for a shell: the plan's own request, narrowed to a place.
 
-    Empty for a `FoundPlan`, which nobody asked for, and for a comparison that no command can make. A
+    Empty for a plan that was found, which nobody asked for, and for a comparison that no command can make. A
     file of one's own is named as it was; one that came from Python is left to be filled in.
 
     >>> from amongst.bench.plans import make_plan
@@ -47,7 +33,7 @@ def reproduce_command(plan: Plan, place: Place | None = None) -> str:
     'amongst compare path/to/birds --methods rc --models mlp --folds 5 --epochs 250 --search published'
     """
     request = plan.request
-    if isinstance(plan, FoundPlan) or not _typable(request):
+    if plan.found or not _typable(request):
         return ""
     words = ["amongst", *_verb(request, place)]
     for option, values in _narrowing(request, place).items():
@@ -60,7 +46,7 @@ def reproduce_command(plan: Plan, place: Place | None = None) -> str:
 
 def _typable(request: Request) -> bool:
     """Whether the command line has words for it: `compare` has none for some of a request."""
-    plain = all(getattr(request, name) == _default(name) for name in ("protocol", "precision"))
+    plain = all(getattr(request, name) == _DEFAULTS[name] for name in ("protocol", "precision"))
     known = len(request.datasets) == 1 or set(request.datasets) <= set(names())
     return request.plan != "compare" or (plain and known)
 
@@ -79,9 +65,9 @@ def _options(request: Request) -> dict[str, object]:
     given = {name: getattr(request, name) for name in _OPTIONS}
     if not request.is_search:
         del given["criterion"]
-    usual = {name: _default(name) for name in _OPTIONS}
+    usual = dict(_DEFAULTS)
     if request.plan == "compare":
-        usual |= _COMPARED | ({"epochs": EPOCHS["quick"]} if request.quick else {})
+        usual |= {"search": "none", "epochs": EPOCHS["quick"] if request.quick else 100}
         given["epochs"] = request.epochs or EPOCHS[request.scale]
     return {name: value for name, value in given.items() if value != usual[name]}
 
@@ -99,8 +85,3 @@ def _narrowing(request: Request, place: Place | None) -> dict[str, tuple[str, ..
         "methods": methods,
         "models": () if models == ("-",) else models,
     }
-
-
-def _default(name: str) -> object:
-    found = next(field for field in fields(Request) if field.name == name)
-    return None if found.default is MISSING else found.default

@@ -1,4 +1,5 @@
-"""What a plan will cost, before it runs: trials, time and memory, from measured rates."""
+"""What a plan needs of its data and of this machine, and what it will cost, asked before it runs: trials,
+time and memory, from measured rates."""
 
 from __future__ import annotations
 
@@ -6,28 +7,37 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from types import MappingProxyType
+from typing import NamedTuple
 
-from amongst.bench.points import CLASSICAL
-from amongst.bench.record import Record, Trial
-from amongst.bench.sources import TEST_FOLDS, Files, open_dataset
-from amongst.datasets import entry, names
-from amongst.wording import counted
+from amongst.bench.conditions import REAL
+from amongst.bench.execute import Options
+from amongst.bench.plans import Cell, Plan
+from amongst.bench.points import CLASSICAL, method_class
+from amongst.bench.record import Record, Trial, grouped
+from amongst.bench.request import Request
+from amongst.bench.sources import TEST_FOLDS, Files, no_truth, open_dataset
+from amongst.data import entry, is_here, names
+from amongst.errors import InputError, Shown, named
+from amongst.models import DENSE, IMAGES, are_images
+from amongst.train import as_device
+from amongst.wording import counted, readable
 
-__all__ = ["Estimate", "Facts", "dataset_facts", "estimate", "trial_seconds"]
+GPU_ONLY = ("bf16", "tf32")
 
-CONVNET_FLOPS = 4.47e9
-"""Of one 32×32×3 image and training step."""
+FLOPS: Mapping[str, tuple[float, int]] = MappingProxyType(
+    {
+        "convnet": (4.47e9, 4_400_000),
+        "fastnet": (2.71e9, 9_900_000),
+        "resnet18": (3.34e9, 11_200_000),
+        "wrn28": (3.15e10, 36_500_000),
+    }
+)
+"""Of one view of a 32×32×3 image and training step; and parameters."""
 
 
-@dataclass(frozen=True)
-class Rate:
-    """A way of training: seconds a step whatever its size, and floating-point operations a second.
-
-    Attributes
-    ----------
-    step : seconds that a step costs even if it is tiny.
-    flops : operations a second.
-    """
+class Rate(NamedTuple):
+    """A way of training: seconds that a step costs even if it is tiny, and operations a second."""
 
     step: float
     flops: float
@@ -51,40 +61,45 @@ Rows count in full, though a tenth is held out: these are bounds more than means
 
 @dataclass(frozen=True)
 class Facts:
-    """Sizes of a data set: training rows, numbers in a row, classes, bytes."""
+    """What is known of data: rows, without a test part of their own, the shape of one, classes, bytes; and
+    whether they have true labels, candidate sets, such a test part."""
 
     rows: int
-    inputs: int
+    shape: tuple[int, ...]
     classes: int
     size: int
+    truth: bool = True
+    sets: bool = False
+    split: bool = True
+
+    @property
+    def kept(self) -> int:
+        """How many rows train."""
+        return self.rows if self.split else self.rows - self.rows // TEST_FOLDS
+
+    @property
+    def inputs(self) -> int:
+        """Numbers in a row."""
+        return math.prod(self.shape)
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What is to come.
+    """What is to come."""
 
-    Attributes
-    ----------
-    trials, done : of the plan, and of these already in the store.
-    seconds : for the rest, with all workers busy.
-    memory : bytes, of the largest trial times the workers, or of the largest population.
-    measured : how many of the missing trials are timed by like ones in the store.
-    later : those of the trials that later rounds of a search may add: so many at most, and with
-        them the time is a bound, too.
-    """
-
-    trials: int
+    trials: int  # of the plan, and of these already in the store
     done: int
-    seconds: float
-    memory: int
-    measured: int
+    seconds: float  # for the rest, with all workers busy
+    memory: int  # bytes, of the largest trial times the workers, or of the largest population
+    measured: int  # how many of the missing trials are timed by like ones in the store
+    # those of the trials that later rounds of a search may add: so many at most, and with
+    # them the time is a bound, too
     later: int = 0
 
     def __str__(self) -> str:
         left = self.trials - self.done
-        known = (
-            f", {self.measured:,} of them timed by like ones in the store" if self.measured else ""
-        )
+        timed = f", {self.measured:,} of them timed by like ones in the store"
+        known = timed if self.measured else ""
         cost = f"about {readable(self.seconds)} and {self.memory / 2**30:.1f} GiB"
         if self.later:
             return (
@@ -93,6 +108,54 @@ class Estimate:
             )
         trials = counted(self.trials, "trial")
         return f"{trials}, {self.done:,} in the store, {left:,} to run{known}; {cost}"
+
+
+def device_type(options: Options) -> str:
+    """``"cpu"``, ``"cuda"``, …; a GPU that is named need not be here, but on a cluster."""
+    if options.device.startswith("cuda"):
+        return "cuda"
+    return "cpu" if options.engine == "ray" else as_device(options.device).type
+
+
+def check_precision(request: Request, options: Options) -> None:
+    """Refuse what a CPU would compute in single precision, and a store keep under another name."""
+    if request.precision in GPU_ONLY and device_type(options) != "cuda":
+        raise InputError(
+            f"needs a GPU, and this would run on a CPU ({named('device', options.device)}).",
+            code="gpu-only",
+            argument="precision",
+            got=request.precision,
+            remedy=(
+                f"use {named('precision', 'float32')}",
+                f"{named('device', 'cuda')} where there is one",
+            ),
+        )
+
+
+def check_data(plan: Plan, files: Files | None = None) -> None:
+    """Refuse folds, conditions, networks and a criterion that the data cannot serve.
+
+    >>> from amongst.bench.plans import make_plan
+    >>> check_data(make_plan(Request("compare", datasets=("digits",), folds=3)))
+    Traceback (most recent call last):
+    amongst.errors.InputError: condition='real' needs candidate sets, and 'digits' has none. ...
+    """
+    oracle = plan.request.criterion == "oracle"
+    found = {name: dataset_facts(name, files, look=oracle) for name in plan.datasets}
+    for name, holding in found.items():
+        _check_folds(plan.request.folds, name, holding)
+        if oracle and not holding.truth:
+            own = (f"name their column with {named('truth')}",) if name in (files or {}) else ()
+            raise InputError(
+                f"chooses by true labels, and {name!r} has none.",
+                code="no-truth",
+                argument="criterion",
+                got="oracle",
+                remedy=(*own, f"use {named('criterion', 'covering')}"),
+            )
+    for cell in plan.cells:
+        _check_search_seeds(cell, plan.request)
+        _check_cell(cell.slot.condition, cell.slot.model, cell.slot.dataset, found)
 
 
 def estimate(
@@ -112,9 +175,8 @@ def estimate(
     trials : of a plan, bound to its data.
     records : of a store; like ones (same data, method, network) give the time of an epoch.
     way : ``"cpu"``, ``"cuda"`` (model by model) or ``"population"``.
-    workers : that run side by side.
-    members : of a population, which share its memory.
-    later : trials like those that later rounds may add; see `amongst.bench.stages.at_most`.
+    workers, members : that run side by side; of a population, which share its memory.
+    later : trials like those that later rounds may add; see `amongst.bench.rounds.at_most`.
 
     Examples
     --------
@@ -123,93 +185,85 @@ def estimate(
     >>> print(estimate(plan.trials, way="population", members=250))
     3 trials, 0 in the store, 3 to run; about 1 s and 2.8 GiB
     """
-    known = list(records)
-    done = {record.key for record in known}
-    wanted = list(trials)
-    more = list(later)
+    known, more = list(records), list(later)
+    done, wanted = {record.key for record in known}, list(trials)
     rest = [trial for trial in wanted if trial.key not in done] + more
+    wanted += more
     pace = _pace(known, way)
     facts = {name: dataset_facts(name, files) for name in {trial.dataset for trial in rest}}
-    seconds = [_seconds(trial, facts[trial.dataset], way, pace) for trial in rest]
-    memory = max((_memory(t, facts[t.dataset], members) for t in rest), default=0)
-    total = max(sum(seconds) / workers, max(seconds, default=0.0))
-    measured = sum(_like(trial) in pace for trial in rest)
-    known_done = len(wanted) + len(more) - len(rest)
-    all_trials = len(wanted) + len(more)
-    return Estimate(all_trials, known_done, total, memory * workers, measured, len(more))
+    seconds = [
+        pace[_like(t)] * float(t.settings.get("epochs", 1))
+        if _like(t) in pace
+        else trial_seconds(t, facts[t.dataset], way)
+        for t in rest
+    ]
+    return Estimate(
+        trials=len(wanted),
+        done=len(wanted) - len(rest),
+        seconds=max(sum(seconds) / workers, max(seconds, default=0.0)),
+        memory=workers * max((_memory(t, facts[t.dataset], members) for t in rest), default=0),
+        measured=sum(_like(trial) in pace for trial in rest),
+        later=len(more),
+    )
 
 
 def trial_seconds(trial: Trial, facts: Facts, way: str) -> float:
     """Seconds of one trial, without any measurement of it.
 
-    >>> mnist = dataset_facts("mnist")
-    >>> trial = Trial("mnist", "q=0.1", "cc", "mlp", 0, settings={"epochs": 250})
-    >>> trial_seconds(trial, mnist, "cpu") > 100 * trial_seconds(trial, mnist, "population")
-    True
     >>> conv = Trial("cifar10", "q=0.1", "cc", "convnet", 0, settings={"epochs": 250})
     >>> round(trial_seconds(conv, dataset_facts("cifar10"), "cuda"))
     187
     """
     if trial.method in CLASSICAL:
-        return 3.0 * math.pow(facts.rows / 1000, 1.5)
-    epochs, batch = (
-        int(trial.settings.get(n, d)) for n, d in (("epochs", 250), ("batch_size", 256))
-    )
-    one_by_one = "cuda" if way == "population" and trial.model == "convnet" else way
-    rate = RATES[one_by_one, trial.model]
-    passes = 4 / 3 if trial.method == "rc" or trial.settings.get("refresh") == "post" else 1.0
-    work = facts.rows * _flops(trial, facts) * passes / rate.flops
-    return epochs * (math.ceil(facts.rows / batch) * rate.step + work)
+        return 3.0 * math.pow(facts.kept / 1000, 1.5)
+    settings = trial.settings
+    epochs, batch = int(settings.get("epochs", 250)), int(settings.get("batch_size", 256))
+    dense = trial.model in DENSE
+    one_by_one = "cuda" if way == "population" and not dense else way
+    rate = RATES[one_by_one, trial.model if dense else "convnet"]
+    passes = 4 / 3 if trial.method == "rc" or settings.get("refresh") == "post" else 1.0
+    passes *= float(settings.get("views", getattr(method_class(trial.method), "views", 1)))
+    forward_and_back = 6.0 * _parameters(trial, facts)  # two for each parameter, and four
+    flops = FLOPS[trial.model][0] if trial.model in FLOPS else forward_and_back
+    work = facts.kept * flops * passes / rate.flops
+    return epochs * (math.ceil(facts.kept / batch) * rate.step + work)
 
 
-def dataset_facts(name: str, files: Files | None = None) -> Facts:
-    """Sizes from the catalogue, or from the file itself.
+def dataset_facts(name: str, files: Files | None = None, *, look: bool = False) -> Facts:
+    """From the catalogue, or from a file of one's own. Data of the catalogue have true labels, unless a
+    look at them shows otherwise.
 
     >>> dataset_facts("cifar10").inputs
     3072
     """
-    if name in names() and name not in (files or {}):
-        listed = entry(name)
-        rows, inputs, classes = listed.n_train, math.prod(listed.row), listed.n_classes
-        size = listed.n * inputs * (1 if len(listed.row) > 1 else 8)
-        split = bool(listed.n_test)
-    else:
+    if name in (files or {}) or name not in names():
         found = open_dataset(name, files)
-        rows, inputs, classes = len(found), math.prod(found.features.shape[1:]), found.n_classes
+        rows, shape, classes = len(found), tuple(found.features.shape[1:]), found.n_classes
         size, split = found.features.nbytes, found.n_train is not None
-    return Facts(rows if split else rows - rows // TEST_FOLDS, inputs, classes, size)
-
-
-def readable(seconds: float) -> str:
-    """A length of time for people.
-
-    >>> readable(42), readable(4000), readable(4e5), readable(1e9)
-    ('42 s', '1.1 h', '4.6 days', '11,574 days')
-    """
-    for unit, length in (("days", 86400.0), ("h", 3600.0), ("min", 60.0)):
-        if seconds >= 1.05 * length:
-            count = seconds / length
-            return f"{count:.1f} {unit}" if count < 100 else f"{count:,.0f} {unit}"
-    return f"{seconds:.0f} s"
-
-
-def _seconds(trial: Trial, facts: Facts, way: str, pace: Mapping[tuple[str, ...], float]) -> float:
-    measured = pace.get(_like(trial))
-    if measured is None:
-        return trial_seconds(trial, facts, way)
-    return measured * float(trial.settings.get("epochs", 1))
+        truth, sets = found.has_truth, found.candidates is not None
+    else:
+        listed = entry(name)
+        rows, shape, classes = listed.n_train, listed.row, listed.n_classes
+        size = listed.n * math.prod(shape) * (1 if len(shape) > 1 else 8)
+        truth = not (look and is_here(listed)) or open_dataset(name).has_truth
+        sets, split = listed.is_partial, bool(listed.n_test)
+    return Facts(rows, shape, classes, size, truth, sets, split)
 
 
 def _pace(records: Iterable[Record], way: str) -> dict[tuple[str, ...], float]:
     """Mean seconds of an epoch of like trials, run the same way."""
-    found: dict[tuple[str, ...], list[float]] = {}
-    for record in records:
-        same_engine = (record.engine == "population") == (way == "population")
-        same_device = (record.device == "cpu") == (way == "cpu")
-        if same_engine and same_device and not record.failed:
-            epochs = float(record.trial.settings.get("epochs", 1))
-            found.setdefault(_like(record.trial), []).append(record.seconds / epochs)
-    return {like: math.fsum(values) / len(values) for like, values in found.items()}
+    same = [
+        r
+        for r in records
+        if (r.engine == "population") == (way == "population")
+        and (r.device == "cpu") == (way == "cpu")
+        and not r.failed
+    ]
+    return {
+        like: math.fsum(r.seconds / float(r.trial.settings.get("epochs", 1)) for r in own)
+        / len(own)
+        for like, own in grouped(same, lambda record: _like(record.trial)).items()
+    }
 
 
 def _like(trial: Trial) -> tuple[str, ...]:
@@ -217,16 +271,9 @@ def _like(trial: Trial) -> tuple[str, ...]:
     return trial.dataset, trial.method, trial.model, widths, str(trial.settings.get("batch_size"))
 
 
-def _flops(trial: Trial, facts: Facts) -> float:
-    """Of one row and step: two for each parameter forward, four backward."""
-    if trial.model == "convnet":
-        return CONVNET_FLOPS
-    return 6.0 * _parameters(trial, facts)
-
-
 def _parameters(trial: Trial, facts: Facts) -> int:
-    if trial.model == "convnet":
-        return 4_400_000
+    if trial.model in FLOPS:
+        return FLOPS[trial.model][1]
     widths = str(trial.settings.get("widths", "")) if trial.model == "mlp" else ""
     sizes = [facts.inputs, *map(int, filter(None, widths.split("-"))), facts.classes]
     return sum(a * b for a, b in pairwise(sizes))
@@ -235,7 +282,58 @@ def _parameters(trial: Trial, facts: Facts) -> int:
 def _memory(trial: Trial, facts: Facts, members: int) -> int:
     """Data once; parameters with their gradients and momenta, and weights of rows, each."""
     if trial.method in CLASSICAL:
-        return 2 * facts.size + 8 * min(facts.rows, 20_000) ** 2
-    together = 1 if trial.model == "convnet" else members
-    own = 16 * _parameters(trial, facts) + facts.rows * (4 * facts.classes + 12)
+        return 2 * facts.size + 8 * min(facts.kept, 20_000) ** 2
+    together = members if trial.model in DENSE else 1
+    own = 16 * _parameters(trial, facts) + facts.kept * (4 * facts.classes + 12)
     return 3 * facts.size + together * own
+
+
+def _check_folds(folds: int | None, name: str, holding: Facts) -> None:
+    if folds is None:
+        return
+    if holding.split:
+        raise InputError(
+            f"divides data without a test part, and {name!r} has one of its own, on which every fold "
+            f"would be tested. Leave it out; {named('seeds', Shown('…'))} repeats the training.",
+            code="has-test-part",
+            argument="folds",
+            got=folds,
+        )
+    if folds > holding.rows:
+        problem = f"is more than the {holding.rows} rows of {name!r}; lower it."
+        raise InputError(problem, code="more-than-rows", argument="folds", got=folds)
+
+
+def _check_search_seeds(cell: Cell, request: Request) -> None:
+    """Rows that choose a setting for one seed's folds are test rows in the folds of another."""
+    if any(t.fold is not None and not request.searches(t.seed) for t in cell.pool):
+        raise InputError(
+            f"is fewer than {named('seeds', request.seeds)}, and in the cross-validation of "
+            f"{cell.slot.dataset!r} each seed has folds of its own, which choose for themselves.",
+            code="folds-choose",
+            argument="search_seeds",
+            got=request.search_seeds,
+            remedy=("leave it out", f"use {named('seeds', 1)}"),
+        )
+
+
+def _check_cell(condition: str, model: str, name: str, found: dict[str, Facts]) -> None:
+    holding = found[name]
+    if condition == REAL and not holding.sets:
+        raise InputError(
+            f"needs candidate sets, and {name!r} has none.",
+            code="no-candidates",
+            argument="condition",
+            got=condition,
+            remedy=f"Use {named('condition', 'q=0.3')}, 'case 1', ….",
+        )
+    if condition != REAL and not holding.truth:
+        raise no_truth(condition, name)
+    if model == "convnet" and not are_images(holding.shape):
+        raise InputError(
+            f"needs {IMAGES}, but a row of {name!r} has shape {holding.shape}.",
+            code="no-images",
+            argument="models",
+            got=model,
+            remedy=f"Use {named('models', 'mlp')}.",
+        )

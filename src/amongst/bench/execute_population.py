@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
-from amongst.bench.execute import Notice
-from amongst.bench.execute_local import default_workers, spread
-from amongst.bench.grouping import grouped
-from amongst.bench.points import CLASSICAL
-from amongst.bench.record import Record, Trial, canonical_json
-from amongst.bench.risk import MemberRisk
+from amongst.accel.population import (
+    Criterion,
+    Member,
+    PopulationResult,
+    Progress,
+    train_population,
+)  # fmt: skip
+from amongst.algorithms import Method
+from amongst.bench.conditions import parse
+from amongst.bench.execute import Executor, spread
+from amongst.bench.points import method_class
+from amongst.bench.record import Record, Trial, canonical_json, grouped
 from amongst.bench.sources import Files, TrialData, trial_data
 from amongst.bench.trial import (
+    label_rates,
     make_method,
     make_settings,
     model_options,
@@ -25,23 +33,14 @@ from amongst.bench.trial import (
     run_trial,
     stamp,
     watch_test,
-)
-from amongst.bench.underway import UnderWay, remove_if_empty, told
-from amongst.defaults import made_on_cpu
-from amongst.engine import as_device
-from amongst.engine.population import (
-    Criterion,
-    Member,
-    PopulationResult,
-    Progress,
-    train_population,
-)
+)  # fmt: skip
+from amongst.bench.underway import Notice, UnderWay, told
+from amongst.devices import made_on_cpu, one_thread
 from amongst.metrics import approximated_accuracy, covering_rate
-from amongst.threads import one_thread
+from amongst.models import DENSE
+from amongst.selection.criteria import LARGEST_RATE
+from amongst.train import as_device
 
-__all__ = ["MEMBERS", "PopulationExecutor", "group_trials", "run_group", "run_together"]
-
-CHUNK = 1000
 MEMBERS = {"cuda": 250, "cpu": 32}
 """At most so many in one population: its records are kept before the next one starts."""
 
@@ -51,33 +50,16 @@ HELD: dict[str, Criterion] = {
 }
 
 
-class PopulationExecutor:
-    """Populations in this process: on a GPU hundreds of trials take the time of one.
+class PopulationExecutor(Executor):
+    """Populations: on a GPU hundreds of trials take the time of one; on a CPU each worker trains one.
 
     Trials that share features and the shape of the network form a population; ConvNets, which are
-    saved on their way all the same, and methods without a network run one by one.
-
-    Parameters
-    ----------
-    device : of the trials.
-    workers : processes, on a CPU: each trains a population of its own, with one thread.
-    files : data of one's own.
-    scratch : folder for checkpoints of populations under way; None for none.
+    saved on their way all the same, other networks for images, algorithms that are no mere loss, and
+    methods without a network run one by one.
     """
 
     name = "population"
-    chunk = CHUNK
-    notice: Notice = None
-
-    def __init__(
-        self,
-        device: str = "cpu",
-        workers: int | None = None,
-        files: Files | None = None,
-        scratch: Path | None = None,
-    ) -> None:
-        self.device, self.files, self.scratch = device, files, scratch
-        self.workers = workers or default_workers(device)
+    chunk = 1000
 
     def map(self, trials: Sequence[Trial]) -> Iterator[Record]:
         """Records, group by group."""
@@ -90,13 +72,10 @@ class PopulationExecutor:
                     yield from records
             return
         for group in groups:
-            with _threads(self.device):
+            # on a GPU the host's threads are free to serve it
+            with nullcontext() if self.device.startswith("cuda") else one_thread():
                 records = work(group, notice=self.notice)
             yield from records
-
-    def close(self) -> None:
-        """Remove the folder for checkpoints, if nothing is left in it."""
-        remove_if_empty(self.scratch)
 
 
 def run_together(
@@ -107,8 +86,10 @@ def run_together(
     notice: Notice = None,
 ) -> list[Record]:
     """Records of a group of `group_trials`: as a population, or of a trial that runs alone."""
-    if group[0].method in CLASSICAL:
-        return [run_trial(trial, device=device, files=files) for trial in group]
+    if _by_itself(group[0]):
+        with told(scratch, group, notice):
+            run = partial(run_trial, device=device, files=files, scratch=scratch)
+            return [run(trial) for trial in group]
     place = UnderWay(scratch, group[0].key)
     teller = _teller(notice, place, len(group))
     records = run_group(group, device, files, place.population, teller)
@@ -145,71 +126,80 @@ def run_group(
     """
     began = time.perf_counter()
     data = [trial_data(trial, files) for trial in trials]
-    masks = _Masks()
-    members = [_member(t, d, masks) for t, d in zip(trials, data, strict=True)]
+    masks = {id(item): torch.from_numpy(item.sets.to_mask()) for item in data}
+    members = [_member(t, d, masks[id(d)]) for t, d in zip(trials, data, strict=True)]
     result = train_population(
         data[0].features,
         members,
         model=trials[0].model,
         options=model_options(trials[0]),
         watch=watch_test(data[0], as_device(device)),
-        held={} if members[0].held is None else HELD | {"risk_val": MemberRisk(data)},
+        held={} if members[0].held is None else HELD | {"risk_val": _MemberRisk(data)},
         device=device,
         backend="alone" if _alone(trials[0]) else "auto",
         checkpoint=checkpoint,
         on_epoch=on_epoch,
     )
-    seconds = max(time.perf_counter() - began, _trained(result)) / len(trials)
+    trained = sum(float(wave.seconds.sum()) for wave in result.waves)  # before a resume, too
+    seconds = max(time.perf_counter() - began, trained) / len(trials)
     records = [_record(trial, result, i) for i, trial in enumerate(trials)]
     return [stamp(record, device, "population", seconds) for record in records]
 
 
-def _trained(result: PopulationResult) -> float:
-    """Seconds of all epochs, those before a resume too."""
-    return sum(float(wave.seconds.sum()) for wave in result.waves)
+class _MemberRisk:
+    """Mean of [ŷ ∉ s] / (1 − q_ŷ) on each member's held rows, with the rates of its own sets.
+
+    A population hands its criteria scores (M, n, K) and masks (M, n, K), and not whose they are: a
+    member's data are recognised by a checksum of its masks.
+    """
+
+    def __init__(self, data: Iterable[TrialData]) -> None:
+        distinct = {id(item): item for item in data}.values()
+        masks = [torch.from_numpy(item.sets[item.held].to_mask()) for item in distinct]
+        generator = torch.Generator().manual_seed(0)
+        self.marks = torch.randint(-(2**62), 2**62, masks[0].shape, generator=generator)
+        rates = [label_rates(item) for item in distinct]
+        self.rates = dict(zip(self._sums(torch.stack(masks)), rates, strict=True))
+        self.last: tuple[Tensor, Tensor] | None = None
+
+    def __call__(self, scores: Tensor, inside: Tensor) -> Tensor:
+        """Values (M,)."""
+        if self.last is None or self.last[0] is not inside:  # once for the masks of a training
+            rates = torch.stack([self.rates[mark] for mark in self._sums(inside)])
+            caught = (1 - rates.clamp(max=LARGEST_RATE)).to(inside.device, torch.float32)
+            self.last = inside, caught
+        predicted = scores.argmax(-1, keepdim=True)
+        missed = ~inside.gather(-1, predicted).squeeze(-1)
+        return (missed / self.last[1].gather(-1, predicted.squeeze(-1))).mean(-1)
+
+    def _sums(self, inside: Tensor) -> list[int]:
+        """One number for each mask, exact: integers that wrap around."""
+        marks = self.marks.to(inside.device)
+        found: list[int] = torch.stack([(marks * own).sum() for own in inside]).tolist()
+        return found
 
 
 def _teller(notice: Notice, place: UnderWay, members: int) -> Callable[[Progress], None] | None:
     """Words for the bar of this process; in a worker, which has none, a share for the runner."""
-    if notice is not None:
-        return partial(_tell, notice, members)
-    if place.folder is None:
-        return None
-    tell = place.teller()
-    return lambda progress: tell(progress.done / progress.total)
-
-
-def _tell(notice: Callable[[str], None], members: int, progress: Progress) -> None:
-    share = progress.done / progress.total
+    if notice is None:
+        if place.folder is None:
+            return None
+        tell = place.teller()
+        return lambda progress: tell(progress.done / progress.total)
     what = f"{members} models together" if members > 1 else "one model"
-    notice(f"{what}, {share:.0%}, {progress.seconds_left:.0f} s left")
+    return lambda progress: notice(
+        f"{what}, {progress.done / progress.total:.0%}, {progress.seconds_left:.0f} s left"
+    )
 
 
-def _threads(device: str) -> AbstractContextManager[None]:
-    """On a GPU the host's threads are free to serve it."""
-    return nullcontext() if device.startswith("cuda") else one_thread()
-
-
-class _Masks:
-    """One tensor for each distinct set of candidates, so that members share it."""
-
-    def __init__(self) -> None:
-        self.known: dict[int, torch.Tensor] = {}
-
-    def of(self, data: TrialData) -> torch.Tensor:
-        if id(data) not in self.known:
-            self.known[id(data)] = torch.from_numpy(data.sets.to_mask())
-        return self.known[id(data)]
-
-
-def _member(trial: Trial, data: TrialData, masks: _Masks) -> Member:
+def _member(trial: Trial, data: TrialData, mask: Tensor) -> Member:
     held = torch.from_numpy(data.held) if len(data.held) else None
     truth = None
     if held is not None and data.truth is not None:
         truth = torch.from_numpy(data.truth[data.held])
     return Member(
         make_method(trial, data.sets[data.kept]),
-        masks.of(data),
+        mask,
         make_settings(trial),
         rows=torch.from_numpy(data.kept),
         held=held,
@@ -222,11 +212,18 @@ def _record(trial: Trial, result: PopulationResult, i: int) -> Record:
     if epoch is not None:
         return Record(trial, error=f"the loss became NaN or infinite in epoch {epoch}")
     history = result.history(i).rename(columns={"oracle": "accuracy_val"})
-    return record_of(trial, result.members[i].method, history.to_dict("records"))
+    return record_of(trial, result.members[i].loss, history.to_dict("records"))
 
 
 def _alone(trial: Trial) -> bool:
-    return trial.method in CLASSICAL or trial.model == "convnet"
+    return trial.model == "convnet" or _by_itself(trial)
+
+
+def _by_itself(trial: Trial) -> bool:
+    """Whether `run_trial` is for it: populations have losses, and networks that can be stacked."""
+    kind = method_class(trial.method)
+    stackable = kind is not None and issubclass(kind, Method)
+    return not stackable or trial.model not in (*DENSE, "convnet")
 
 
 def _shape(trial: Trial) -> str:
@@ -234,4 +231,6 @@ def _shape(trial: Trial) -> str:
     names = ("epochs", "batch_size", "precision", "widths", "validation", "folds")
     common = {name: trial.settings.get(name) for name in names}
     split = None if trial.fold is None else [trial.seed, trial.fold]
-    return canonical_json([trial.dataset, trial.data_digest, trial.model, split, common])
+    rho = parse(trial.condition).rho
+    rows = None if rho == 1 else [rho, trial.seed]  # a long tail is of other rows for each seed
+    return canonical_json([trial.dataset, trial.data_digest, trial.model, split, rows, common])

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from amongst.bench.execute import Notice, Options
+from amongst.bench.execute import Executor, Options
 from amongst.bench.execute_population import MEMBERS, group_trials, run_together
 from amongst.bench.record import Record, Trial
 from amongst.bench.sources import Files
 from amongst.bench.trial import run_trial
-from amongst.errors import AmongstError, AmongstWarning, InputError
+from amongst.devices import one_thread
+from amongst.errors import AmongstError, AmongstWarning, InputError, Shown, named
 from amongst.optional import optional_import
-from amongst.threads import one_thread
-
-__all__ = ["RayExecutor"]
 
 CONNECT_SECONDS = 10.0
+ALONE = "leave it out to run Ray on this machine"
+CLUSTERS = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+"""What Ray asks whether other machines may join; without them it listens at 127.0.0.1 alone."""
 RETRIES = 5
 """How often a task is tried again after its worker or its node died."""
 
 
-class RayExecutor:
+class RayExecutor(Executor):
     """Ray tasks, retried where a worker dies: one trial each on CPUs, one population each on GPUs.
 
     Only trials and records travel. Each node reads the data from its own files (or downloads
@@ -35,7 +38,7 @@ class RayExecutor:
     """
 
     name = "ray"
-    notice: Notice = None
+    chunk = 64
 
     def __init__(self, options: Options) -> None:
         self.ray = optional_import("ray", extra="ray", purpose="engine='ray'")
@@ -89,32 +92,53 @@ class RayExecutor:
     def _connect(self) -> None:
         address = self.options.ray_address
         _check_address(address)
-        local = {} if address else {"num_cpus": self.options.workers, "include_dashboard": False}
+        quiet = {"log_to_driver": False, "logging_level": "ERROR"}
+        alone = {"num_cpus": self.options.workers, "include_dashboard": False}
         try:
-            self.ray.init(address=address, log_to_driver=False, logging_level="ERROR", **local)
+            if address:
+                self.ray.init(address=address, **quiet)
+            else:
+                with _at_home(self.ray):
+                    self.ray.init(**alone, **quiet)
         except (ConnectionError, ValueError, RuntimeError) as error:
-            raise InputError(
-                f"ray_address={address!r} cannot be reached ({error}). Start a cluster with "
-                "`ray start --head`, or leave it out to run Ray on this machine."
-            ) from error
+            raise _unreachable(address, error, "") from error
 
     def _refuse_or_wait(self) -> None:
         """Without a GPU, which a cluster may get later, Ray waits, and says nothing."""
         if self.options.ray_address is None:
             self.close()
             raise InputError(
-                f"device={self.options.device!r} needs a GPU, and Ray finds none on this machine. Use "
-                "device='cpu', or ray_address=… of a cluster that has one."
+                "needs a GPU, and Ray finds none on this machine.",
+                code="no-gpu",
+                argument="device",
+                got=self.options.device,
+                remedy=(
+                    f"use {named('device', 'cpu')}",
+                    f"{named('ray_address', Shown('…'))} of a cluster that has one",
+                ),
             )
-        warnings.warn(
-            f"the cluster at {self.options.ray_address} has no GPU by now; trials wait for one.",
-            AmongstWarning,
-            stacklevel=3,
-        )
+        place = f"the cluster at {self.options.ray_address}"
+        problem = f"{place} has no GPU by now; trials wait for one."
+        warnings.warn(problem, AmongstWarning, stacklevel=3)
 
     def _task(self) -> Any:
         needs = {"num_cpus": 1, "num_gpus": float(self._on_gpu), "max_retries": RETRIES}
         return self.ray.remote(**needs)(_work)
+
+
+@contextmanager
+def _at_home(ray: Any) -> Iterator[None]:
+    """Ray started inside listens on loopback only: it reads the environment in each of its processes,
+    and here what it read when it was imported."""
+    constants, before = ray._private.ray_constants, os.environ.get(CLUSTERS)
+    joined, constants.ENABLE_RAY_CLUSTER = constants.ENABLE_RAY_CLUSTER, False
+    os.environ[CLUSTERS] = "0"
+    try:
+        yield
+    finally:
+        constants.ENABLE_RAY_CLUSTER = joined
+        os.environ.pop(CLUSTERS)
+        os.environ.update({} if before is None else {CLUSTERS: before})
 
 
 def _check_address(address: str | None) -> None:
@@ -125,10 +149,17 @@ def _check_address(address: str | None) -> None:
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS).close()
     except OSError as error:
-        raise InputError(
-            f"ray_address={address!r} cannot be reached ({error}). Start a cluster with `ray start "
-            "--head` there, or leave it out to run Ray on this machine."
-        ) from error
+        raise _unreachable(address, error, " there") from error
+
+
+def _unreachable(address: str | None, error: Exception, where: str) -> InputError:
+    return InputError(
+        f"cannot be reached ({error}).",
+        code="unreachable",
+        argument="ray_address",
+        got=address,
+        remedy=(f"start a cluster with `ray start --head`{where}", ALONE),
+    )
 
 
 def _work(group: Sequence[Trial], device: str, files: Files | None) -> list[Record]:

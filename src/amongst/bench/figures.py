@@ -5,31 +5,19 @@ from __future__ import annotations
 import io
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from amongst.atomic import write_atomically
-from amongst.bench.layout import Row, is_figure
-from amongst.bench.paper import method_title
+from amongst.bench.places import Row, method_title
 from amongst.bench.record import Record
 from amongst.bench.tables import Entry, Table
 from amongst.errors import InputError
+from amongst.files import write_atomically
 from amongst.optional import optional_import
-
-__all__ = [
-    "Figure",
-    "Panel",
-    "Series",
-    "curve_figure",
-    "draw",
-    "over_columns",
-    "report_figures",
-    "variant_figure",
-]
 
 Floats = tuple[float, ...]
 _MARKERS = "os^DvP*X"
@@ -41,6 +29,7 @@ _PERCENT = ("accuracy", "covering", "approximated")
 _WORDS = {"accuracy_test": "test accuracy", "covering_test": "covering rate of test rows"}
 TEST_CURVES = ("accuracy_test", "covering_test")
 """What learning curves show: the second where no true label is known."""
+ACCURACY = "test accuracy, %"
 SIDESTEP = 0.06
 """Between lines over categories, so that their bars do not cover each other."""
 
@@ -67,30 +56,21 @@ class Panel:
 
 @dataclass(frozen=True)
 class Figure:
-    """Panels with common axes.
-
-    Attributes
-    ----------
-    title, xlabel, ylabel : texts.
-    panels : see `Panel`.
-    categories : names of x = 0, 1, …, where x is not a number; else empty.
-    joined : whether a line joins the points.
-    limits : of the vertical axis, the same in all panels; None to fit each.
-    written : whether the means are written beside their points.
-    """
+    """Panels with common axes."""
 
     title: str
     xlabel: str
     ylabel: str
     panels: tuple[Panel, ...]
-    categories: tuple[str, ...] = ()
-    joined: bool = True
-    limits: tuple[float, float] | None = None
-    written: bool = False
+    categories: tuple[str, ...] = ()  # names of x = 0, 1, …, where x is not a number
+    joined: bool = True  # whether a line joins the points
+    limits: tuple[float, float] | None = None  # of the vertical axis, the same in all panels
+    written: bool = False  # whether the means are written beside their points
 
 
 def variant_figure(table: Table) -> Figure:
-    """Accuracy over the variants of a plan: Figure 1 (β) or Figure 2 (α, β); bars are ± std.
+    """Accuracy over the columns of a table: the variants of Figure 1 (β) or Figure 2 (α, β), or
+    conditions. A panel for each group, a line for each row; bars are ± std.
 
     >>> from amongst.bench.plans import Request, make_plan
     >>> from amongst.bench.tables import collect
@@ -98,29 +78,23 @@ def variant_figure(table: Table) -> Figure:
     >>> figure.xlabel, figure.categories, len(figure.panels)
     ('β', ('0', '1', '2', '4', '8', '16', '32'), 4)
     """
-    columns = table.layout.columns
-    heads = {column.partition("=")[0] for column in columns}
-    single = len(heads) == 1 and all(column.count("=") == 1 for column in columns)
-    names = tuple(column.partition("=")[2] for column in columns) if single else columns
-    panels = [
-        _panel(group, tuple(_over_variants(table, row) for row in rows))
+    columns, title = table.layout.columns, table.plan.title
+    panels = tuple(
+        _panel(group, tuple(_over_columns(table, row) for row in rows))
         for group, rows in table.layout.groups.items()
-    ]
-    xlabel = heads.pop() if single else "weights of the two parts"
-    return Figure(table.plan.title, xlabel, "test accuracy, %", tuple(panels), names, single)
+    )
+    if not table.layout.is_figure:
+        return Figure(title, "how candidate sets arise", ACCURACY, panels, columns)
+    heads = {column.partition("=")[0] for column in columns}
+    if len(heads) == 1 and all(column.count("=") == 1 for column in columns):
+        names = tuple(column.partition("=")[2] for column in columns)
+        return Figure(title, heads.pop(), ACCURACY, panels, names)
+    return Figure(title, "weights of the two parts", ACCURACY, panels, columns, joined=False)
 
 
 def curve_figure(records: Iterable[Record], table: Table, curve: str = "accuracy_test") -> Figure:
-    """Learning curves behind a table: a panel for each contest, a line for each method.
-
-    The line is the mean over the repeats, the band their range.
-
-    Parameters
-    ----------
-    records : with curves.
-    table : its entries say which trials count.
-    curve : a name in `Record.curves`; shares are shown in percent.
-    """
+    """Learning curves behind a table: a panel for each contest, a line for each method, which is the mean
+    over the repeats with their range as a band; shares in percent."""
     by_key = {record.key: record for record in records}
     panels: dict[str, list[Series]] = {}
     for entry in table.filled:
@@ -140,7 +114,8 @@ def draw(figure: Figure, path: str | Path) -> Path:
     """Write a figure as PNG, SVG or PDF, by the ending of `path` (needs the extra ``plot``)."""
     target = Path(path)
     if target.suffix not in (".png", ".svg", ".pdf"):
-        raise InputError(f"path={str(path)!r} must end in .png, .svg or .pdf.")
+        problem = "must end in .png, .svg or .pdf."
+        raise InputError(problem, code="ending", argument="path", got=str(path))
     if not figure.panels:
         raise InputError("figure has no panel to draw.")
     optional_import("matplotlib", extra="plot", purpose="drawing a figure")
@@ -148,12 +123,7 @@ def draw(figure: Figure, path: str | Path) -> Path:
     columns = min(len(figure.panels), 3 if len(figure.panels) % 3 == 0 else 2)
     rows = -(-len(figure.panels) // columns)
     sheet = pictures.Figure(figsize=(4.2 * columns, 3.0 * rows + 0.6), layout="constrained")
-    axes = sheet.subplots(rows, columns, squeeze=False).ravel()
-    for axis, panel in zip(axes, figure.panels, strict=False):
-        _draw_panel(axis, figure, panel)
-    for axis in axes[len(figure.panels) :]:
-        axis.set_axis_off()
-    _legend(sheet, axes, figure)
+    _legend(sheet, draw_panels(sheet, figure, rows, columns), figure)
     target.parent.mkdir(parents=True, exist_ok=True)
     kind, content = target.suffix[1:], io.BytesIO()
     sheet.savefig(content, format=kind, dpi=150, metadata={"Date": None} if kind == "svg" else None)
@@ -161,13 +131,27 @@ def draw(figure: Figure, path: str | Path) -> Path:
     return target
 
 
+def draw_panels(sheet: Any, figure: Figure, rows: int = 1, columns: int = 1) -> Any:
+    """Draw the panels on a sheet of Matplotlib's, and give their axes."""
+    axes = sheet.subplots(rows, columns, squeeze=False).ravel()
+    for axis, panel in zip(axes, figure.panels, strict=False):
+        _draw_panel(axis, figure, panel)
+    for axis in axes[len(figure.panels) :]:
+        axis.set_axis_off()
+    return axes
+
+
 def report_figures(
     records: Sequence[Record], tables: Sequence[Table], folder: str | Path
 ) -> list[Path]:
     """Every figure of a report as PNG and SVG: variants where a plan has them, and curves."""
     sheets: dict[str, Figure] = {}
-    for name, table in _named(tables):
-        if is_figure(table.layout.places):
+    seen: Counter[str] = Counter()
+    for table in tables:
+        name = table.plan.request.plan
+        seen[name] += 1
+        name += f"-{seen[name]}" * (seen[name] > 1)
+        if table.layout.is_figure:
             sheets[name] = variant_figure(table)
         keys = {key for entry in table.filled for key in entry.keys}
         there = {curve for record in records if record.key in keys for curve in record.curves}
@@ -180,28 +164,16 @@ def report_figures(
     ]
 
 
-def _named(tables: Sequence[Table]) -> Iterator[tuple[str, Table]]:
-    """Each table with a name of its own: of its plan, the second of a plan with a 2, and so on."""
-    seen: Counter[str] = Counter()
-    for table in tables:
-        plan = table.plan.request.plan
-        seen[plan] += 1
-        yield plan if seen[plan] == 1 else f"{plan}-{seen[plan]}", table
-
-
 def _panel(title: str, lines: tuple[Series, ...]) -> Panel:
     """One without any point says so."""
     return Panel(title, lines, "" if np.isfinite([line.mean for line in lines]).any() else NOT_RUN)
 
 
-def _over_variants(table: Table, row: Row) -> Series:
-    method = next(place.method for place in row.places if place)
-    return over_columns(table, row, method_title(method))
-
-
-def over_columns(table: Table, row: Row, label: str) -> Series:
+def _over_columns(table: Table, row: Row) -> Series:
     """The means of a row, ± their standard deviations."""
     entries = [table.at(place) for place in row.places]
+    method = next(place.method for place in row.places if place)
+    label = method_title(method) if table.layout.is_figure else row.label
     mean = np.array([entry.mean if entry else np.nan for entry in entries])
     std = np.nan_to_num([entry.std if entry else np.nan for entry in entries])
     x = _floats(range(len(mean)))
@@ -213,11 +185,7 @@ def _over_epochs(entry: Entry, curve: str, curves: Sequence[Floats]) -> Series:
     scale = 100.0 if curve.startswith(_PERCENT) else 1.0
     stack = scale * np.array([values[:shortest] for values in curves])
     x = _floats(np.arange(1, shortest + 1))
-    return Series(
-        entry.label,
-        x,
-        *map(_floats, (stack.mean(0), stack.min(0), stack.max(0))),
-    )
+    return Series(entry.label, x, *map(_floats, (stack.mean(0), stack.min(0), stack.max(0))))
 
 
 def _floats(values: Any) -> Floats:

@@ -2,58 +2,28 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import html
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
 from amongst.bench.commands import reproduce_command
-from amongst.bench.layout import Place, Row, is_figure
-from amongst.bench.notes import notes
 from amongst.bench.payload import script_json
-from amongst.bench.render import number, p_text, signed
-from amongst.bench.summary import Overview
+from amongst.bench.places import Place, Row
 from amongst.bench.tables import Entry, Table
+from amongst.bench.words import Overview, notes, number, p_text, signed
+from amongst.markup import Markup, Section, document, element, join, section
 from amongst.wording import counted
 
-__all__ = ["assemble", "attributes", "element"]
-
 SCRIPTS = ("base.js", "charts.js", "tables.js", "curves.js", "trials.js", "main.js")
-_VOID = ("meta", "br")
-
-
-class Markup(str):
-    """Text that is HTML already; any other string is escaped when it enters an element."""
-
-    __slots__ = ()
-
-
-def element(tag: str, *children: str | None, **names: object) -> Markup:
-    """An element; children are escaped unless they are `Markup`, attributes always.
-
-    >>> element("p", "1 < 2", class_="note")
-    '<p class="note">1 &lt; 2</p>'
-    """
-    inside = "".join(_text(child) for child in children if child is not None)
-    close = "" if tag in _VOID else f"{inside}</{tag}>"
-    return Markup(f"<{tag}{attributes(names)}>{close}")
-
-
-def attributes(names: dict[str, Any]) -> str:
-    """Attributes from keywords: ``class_`` → class, ``data_cell`` → data-cell; None is left out.
-
-    >>> attributes({"data_cell": 'a"b', "hidden": True, "title": None})
-    ' data-cell="a&quot;b" hidden'
-    """
-    shown = {name.strip("_").replace("_", "-"): value for name, value in names.items()}
-    return "".join(
-        f" {name}" if value is True else f' {name}="{html.escape(str(value))}"'
-        for name, value in shown.items()
-        if value is not None and value is not False
-    )
+NEEDED = "Plots, sorting and the list of trials need JavaScript; the tables below do not."
+HOW_TABLES = (
+    "A head sorts within each group. A cell opens its repeats, curves, settings and command."
+)
+HOW_CURVES = "Mean over the repeats; the band is their range."
+HOW_TRIALS = (
+    "Every training run behind this page. Words narrow the list; settings are searched too."
+)
+HOW_WHERE = "Where the trials ran, and with what."
 
 
 def assemble(
@@ -63,51 +33,53 @@ def assemble(
     tables: Sequence[Table],
     data: dict[str, Any],
     made: str,
+    opening: Section | None = None,
 ) -> str:
-    """The whole page, one file that needs no other."""
-    script = _script()
-    parts = {
-        "title": html.escape(title),
-        "lead": html.escape(lead),
-        "made": html.escape(made),
-        "style": template("page.css"),
-        "script": script,
-        "digest": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        "data": script_json(data),
-        "summary": _summary(summary),
-        "tables": _join(_article(f"t{i}", table) for i, table in enumerate(tables)),
-        "environments": _environments(data),
-    }
-    page = template("page.html")
-    pieces = page.split("{{")
-    return pieces[0] + "".join(_filled(piece, parts) for piece in pieces[1:])
+    """The whole page, one file that needs no other; its scripts fill what is empty here."""
+    folder = files("amongst.bench").joinpath("templates")
+    script = "\n".join(folder.joinpath(name).read_text("utf-8") for name in SCRIPTS)
+    return document(
+        title,
+        lead,
+        element("noscript", element("p", NEEDED, class_="alert")),
+        *([opening] if opening else []),
+        section("summary", "Summary", *_summary(summary)),
+        section(
+            "tables",
+            "Tables",
+            _note(HOW_TABLES, "note screen"),
+            *(_article(f"t{i}", table) for i, table in enumerate(tables)),
+        ),
+        section(
+            "curves",
+            "Learning curves",
+            _note(HOW_CURVES),
+            *(
+                element("div", class_=name)
+                for name in ("controls choices", "controls legend", "panels")
+            ),
+        ),
+        section(
+            "trials",
+            "Trials",
+            _note(HOW_TRIALS),
+            element("div", class_="controls"),
+            element("div", class_="scroll", tabindex="0", role="region", aria_label="All trials"),
+            element("p", class_="more"),
+            class_="screen",
+        ),
+        section("environment", "Environment", _note(HOW_WHERE), *_environments(data)),
+        made=made,
+        script=f'"use strict";\n(() => {{\n{script}\n}})();\n',
+        data=script_json(data),
+    )
 
 
-@cache
-def template(name: str) -> str:
-    """A file of ``templates``."""
-    return files("amongst.bench").joinpath("templates", name).read_text("utf-8")
+def _note(text: str, class_: str = "note") -> Markup:
+    return element("p", text, class_=class_)
 
 
-def _script() -> str:
-    body = "\n".join(template(name) for name in SCRIPTS)
-    return f'"use strict";\n(() => {{\n{body}\n}})();\n'
-
-
-def _filled(piece: str, parts: dict[str, str]) -> str:
-    name, _, rest = piece.partition("}}")
-    return parts[name] + rest
-
-
-def _text(child: str) -> str:
-    return child if isinstance(child, Markup) else html.escape(child)
-
-
-def _join(parts: Iterable[str]) -> Markup:
-    return Markup("".join(map(_text, parts)))
-
-
-def _summary(summary: Overview) -> Markup:
+def _summary(summary: Overview) -> list[Markup]:
     figures = [
         element(
             "div", element("dd", value, Markup(" "), element("small", unit)), element("dt", what)
@@ -120,8 +92,8 @@ def _summary(summary: Overview) -> Markup:
         for title, findings in summary.folded
         if findings
     ]
-    told = _listed(summary.findings)
-    return _join([element("dl", *figures, class_="figures"), *alerts, told, *folded])
+    top = element("dl", *figures, class_="figures")
+    return [top, *alerts, _listed(summary.findings), *folded]
 
 
 def _listed(findings: Sequence[tuple[str, str]]) -> Markup:
@@ -129,7 +101,7 @@ def _listed(findings: Sequence[tuple[str, str]]) -> Markup:
     if len(findings) == 1:
         return element("p", *_strong(findings[0]))
     items = [element("li", *_strong(finding)) for finding in findings]
-    return element("ul", _join(items), class_="findings") if items else Markup("")
+    return element("ul", join(items), class_="findings") if items else Markup("")
 
 
 def _strong(finding: tuple[str, str]) -> tuple[Markup, str]:
@@ -140,24 +112,20 @@ def _strong(finding: tuple[str, str]) -> tuple[Markup, str]:
 def _article(name: str, table: Table) -> Markup:
     """A table with its controls, plots, notes and command."""
     command = reproduce_command(table.plan)
+    told = notes(table)
+    if table.published:
+        told.append("Bold differences are further than two standard errors from the paper.")
     body = [
         element("h3", table.plan.title),
-        element("div", class_="panels", id=f"{name}-panels") if is_figure(table.layout.places) else None,
+        element("div", class_="panels", id=f"{name}-panels") if table.layout.is_figure else None,
         element("div", class_="controls", hidden=True),
         element("div", _grid(name, table), class_="scroll", tabindex="0", role="region",
                 aria_label=table.plan.title),
-        _legend(table),
+        element("ul", *(element("li", note) for note in told), class_="note"),
         _plots(table),
         element("p", "To make it again: ", element("code", command), class_="note") if command else None,
     ]  # fmt: skip
     return element("article", *body, id=name)
-
-
-def _legend(table: Table) -> Markup:
-    told = notes(table)
-    if table.published:
-        told.append("Bold differences are further than two standard errors from the paper.")
-    return element("ul", *(element("li", note) for note in told), class_="note")
 
 
 def _plots(table: Table) -> Markup:
@@ -182,50 +150,36 @@ def _plots(table: Table) -> Markup:
 
 
 def _grid(name: str, table: Table) -> Markup:
+    columns = table.layout.columns
     ids: dict[Place | None, str] = {
         place: f"{name}-{i}" for i, place in enumerate(table.layout.places)
     }
-    width = len(table.layout.columns)
-    bodies = [
-        element("tbody", _group(group, width), *(_row(row, table, ids) for row in rows))
-        for group, rows in table.layout.groups.items()
-    ]
-    heads = [
-        _head("name", "Method"),
-        *(_head(str(i), c) for i, c in enumerate(table.layout.columns)),
-    ]
-    tested = any(entry.pairs for entry in table.filled)
+    bodies = []
+    for group, rows in table.layout.groups.items():
+        head = element("th", group, class_="group", scope="rowgroup", colspan=len(columns) + 1)
+        bodies.append(element("tbody", element("tr", head), *(_row(r, table, ids) for r in rows)))
+    heads = [_head("name", "Method"), *(_head(str(i), c) for i, c in enumerate(columns))]
+    holm = table.significance.correction == "holm"
     return element(
         "table",
         element("caption", table.plan.title, class_="hidden"),
         element("thead", element("tr", *heads)),
         *bodies,
-        class_="results holm" if table.significance.correction == "holm" else "results",
+        class_="results holm" if holm else "results",
         data_paper="yes" if table.published else None,
-        data_holm="yes" if tested and table.significance.correction == "none" else None,
-    )
-
-
-def _group(group: str, columns: int) -> Markup:
-    return element(
-        "tr", element("th", group, class_="group", scope="rowgroup", colspan=columns + 1)
+        data_holm="yes" if table.tested and not holm else None,
     )
 
 
 def _row(row: Row, table: Table, ids: Mapping[Place | None, str]) -> Markup:
-    head = element(
-        "th", *_row_name(row.label), scope="row", data_column="name", data_sort=row.label
-    )
+    method, _, model = row.label.partition(", ")
+    small = element("small", model) if model else None
+    head = element("th", method, small, scope="row", data_column="name", data_sort=row.label)
     cells = [
         _cell(i, ids.get(place, ""), table.at(place), table.significance.alpha)
         for i, place in enumerate(row.places)
     ]
     return element("tr", head, *cells, class_="row", data_text=f"{row.group} {row.label}")
-
-
-def _row_name(label: str) -> tuple[str, Markup | None]:
-    method, _, model = label.partition(", ")
-    return method, element("small", model) if model else None
 
 
 def _head(key: str, label: str) -> Markup:
@@ -237,34 +191,29 @@ def _cell(column: int, name: str, entry: Entry | None, alpha: float) -> Markup:
     key = {"data_column": str(column)}
     if entry is None:
         return element("td", data_sort="", **key)
+    below = _second_line(entry)
     if not entry.n:
-        missing = element(
-            "span", "failed" if entry.failed else "–", _second_line(entry), class_="none"
-        )
+        missing = element("span", "failed" if entry.failed else "–", below, class_="none")
         return element("td", missing, data_sort="", **key)
     marks = "best" if entry.best else "second" if entry.second else None
-    button = element(
-        "button",
-        _figure(entry, alpha),
-        _second_line(entry),
-        type="button",
-        class_="cell",
-        data_cell=name,
-    )
+    shown = _figure(entry, alpha)
+    button = element("button", shown, below, type="button", class_="cell", data_cell=name)
     return element("td", button, class_=marks, data_sort=f"{entry.mean:.6f}", **key)
+
+
+def _span(class_: str, text: str, shown: bool = True, title: str | None = None) -> Markup | None:
+    return element("span", text, class_=class_, title=title) if shown else None
 
 
 def _figure(entry: Entry, alpha: float) -> Markup:
     return element(
         "span",
-        element("span", number(entry.mean), class_="mean"),
-        None if entry.n < 2 else element("span", f" ± {number(entry.std)}", class_="std"),
-        element("span", "*", class_="star raw") if entry.p <= alpha else None,
-        element("span", "*", class_="star corrected") if entry.holm <= alpha else None,
-        element("span", "†", class_="star", title="chosen by the oracle") if entry.oracle else None,
-        element("span", f" {entry.n}/{entry.planned}", class_="short")
-        if entry.n < entry.planned
-        else None,
+        _span("mean", number(entry.mean)),
+        _span("std", f" ± {number(entry.std)}", entry.n > 1),
+        _span("star raw", "*", entry.p <= alpha),
+        _span("star corrected", "*", entry.holm <= alpha),
+        _span("star", "†", entry.oracle, "chosen by the oracle"),
+        _span("short", f" {entry.n}/{entry.planned}", entry.n < entry.planned),
         class_="ours",
     )
 
@@ -274,25 +223,19 @@ def _second_line(entry: Entry) -> Markup | None:
     if paper is None:
         return None
     side = "" if entry.agrees or not entry.n else "above" if entry.difference > 0 else "below"
-    gap = (
-        element("span", signed(entry.difference), class_=f"diff {side}".strip())
-        if entry.n
-        else None
-    )
-    spread = element("span", f" ± {number(paper.std)}", class_="std")
-    star = "*" if paper.star else None
     shown = element(
         "span",
-        element("span", "paper ", class_="hidden"),
+        _span("hidden", "paper "),
         number(paper.mean),
-        spread,
-        star,
+        _span("std", f" ± {number(paper.std)}"),
+        "*" if paper.star else None,
         class_="paper",
     )
+    gap = _span(f"diff {side}".strip(), signed(entry.difference), entry.n > 0)
     return element("span", shown, gap, class_="second-line")
 
 
-def _environments(data: dict[str, Any]) -> Markup:
+def _environments(data: dict[str, Any]) -> list[Markup]:
     blocks = []
     counts = data["trials"].get("environment", [])
     for i, found in enumerate(data["environments"]):
@@ -300,4 +243,4 @@ def _environments(data: dict[str, Any]) -> Markup:
         head = f"No. {i + 1}: {found['device']}, {counted(counts.count(i), 'trial')}"
         blocks.append(element("details", element("summary", head),
                               element("dl", *pairs, class_="pairs"), open=i == 0))  # fmt: skip
-    return _join(blocks)
+    return blocks

@@ -1,4 +1,4 @@
-"""What the paper prints: its cells, its settings, and its names, in the names of this package."""
+"""The paper's cells, as it prints them or as its figures lay them out, its settings, and what goes beyond."""
 
 from __future__ import annotations
 
@@ -7,92 +7,58 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from types import MappingProxyType
 from typing import Any
 
+from amongst.bench.conditions import REAL, parse
+from amongst.bench.places import DATASET_TITLES, METHOD_TITLES, Place
 from amongst.bench.record import Scalar
 from amongst.checks import check_choice
-from amongst.methods import METHODS
-
-__all__ = [
-    "DATASET_TITLES",
-    "METHOD_TITLES",
-    "TABLES",
-    "Point",
-    "Published",
-    "PublishedCell",
-    "dataset_title",
-    "method_title",
-    "published_cells",
-    "published_point",
-]
+from amongst.optional import import_study
 
 TABLES = ("table1", "table2", "table3")
-
-DATASET_TITLES = MappingProxyType(
-    {
-        "mnist": "MNIST",
-        "fashion_mnist": "Fashion-MNIST",
-        "kmnist": "Kuzushiji-MNIST",
-        "cifar10": "CIFAR-10",
-        "lost": "Lost",
-        "msrcv2": "MSRCv2",
-        "birdsong": "BirdSong",
-        "soccer_player": "Soccer Player",
-        "yahoo_news": "Yahoo! News",
-        "fgnet": "FG-NET",
-        "cifar10n": "CIFAR-10N",
-        "digits": "digits",
-    }
+NEURAL = ("rc", "cc", "proden", "lw-sigmoid", "lw-cross_entropy")
+LW = ("lw-sigmoid", "lw-cross_entropy")
+RATES = ("q=0.1", "q=0.3", "q=0.5", "q=0.7", "q=0.9")
+BETAS = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+ABLATION = ((1.0, 0.0), (2.0, 0.0), (0.0, 1.0), (0.0, 2.0), (1.0, 1.0), (2.0, 2.0))
+PANELS = (
+    ("mnist", "q=0.1", "mlp"),
+    ("fashion_mnist", "q=0.3", "mlp"),
+    ("cifar10", "q=0.3", "convnet"),
+    ("kmnist", "q=0.5", "mlp"),
 )
-"""Names of data sets as the paper prints them."""
-
-METHOD_TITLES = MappingProxyType(
-    {
-        "ipal": "IPAL",
-        "paloc": "PALOC",
-        "plecoc": "PLECOC",
-        "plknn": "PL-kNN",
-        "plsvm": "PL-SVM",
-        "rc": "RC",
-        "cc": "CC",
-        "proden": "PRODEN",
-        "lw-sigmoid": "LW-Sigmoid",
-        "lw-cross_entropy": "LW-Cross entropy",
-        "average": "Average",
-        "minimum": "Minimum",
-        "clpl": "CLPL",
-    }
-)
-"""Names of methods as the paper prints them."""
+IMAGES = (("mnist", "mlp"), ("fashion_mnist", "mlp"), ("kmnist", "mlp"), ("cifar10", "convnet"))
+FOLDS = 10
 
 
 @dataclass(frozen=True)
 class Published:
-    """A cell as printed, in percent.
-
-    Attributes
-    ----------
-    mean, std : test accuracy.
-    star : whether the best method is significantly better, by the paper's Wilcoxon test.
-    mark : ``"best"`` (bold), ``"second"`` (underlined) or the empty string.
-    """
+    """A cell as printed: test accuracy in percent."""
 
     mean: float
     std: float
-    star: bool = False
-    mark: str = ""
+    star: bool = False  # whether the best method is significantly better, by Wilcoxon's test
+    mark: str = ""  # "best" (bold), "second" (underlined)
 
 
 @dataclass(frozen=True)
-class PublishedCell:
-    """Where a printed cell belongs, in the names of this package."""
+class Slot:
+    """Where a cell belongs: as for a trial; for figures also a variant, ``"β=4"``."""
 
     dataset: str
     condition: str
     method: str
     model: str
-    published: Published
+    variant: str = ""
+    published: Published | None = None
+    fixed: tuple[tuple[str, Scalar], ...] = ()  # settings that it dictates
+    folds: int | None = None  # None where the data have a test part of their own
+    seeds: int = 5  # repeats, unless told
+
+    @property
+    def place(self) -> Place:
+        """What it is about."""
+        return Place(self.dataset, self.condition, self.method, self.model, self.variant)
 
 
 @dataclass(frozen=True)
@@ -103,27 +69,8 @@ class Point:
     note: str = ""
 
 
-def dataset_title(name: str) -> str:
-    """The name for people; a data set of one's own keeps its name.
-
-    >>> dataset_title("kmnist"), dataset_title("my_data")
-    ('Kuzushiji-MNIST', 'my_data')
-    """
-    return DATASET_TITLES.get(name, name)
-
-
-def method_title(name: str) -> str:
-    """The name for people.
-
-    >>> method_title("lw-cross_entropy")
-    'LW-Cross entropy'
-    """
-    own = METHODS.get(name)
-    return METHOD_TITLES.get(name, name.upper() if own is None else own.title)
-
-
 @cache
-def published_cells(table: str) -> tuple[PublishedCell, ...]:
+def published_cells(table: str) -> tuple[Slot, ...]:
     """The cells of a table in the paper's order.
 
     >>> cell = published_cells("table1")[0]
@@ -134,7 +81,8 @@ def published_cells(table: str) -> tuple[PublishedCell, ...]:
     """
     check_choice("table", table, TABLES)
     text = files("amongst.bench").joinpath("data", "tables.json").read_text("utf-8")
-    return tuple(_cell(entry) for entry in json.loads(text)[table])
+    folds = FOLDS if table == "table2" else None
+    return tuple(_cell(entry, folds) for entry in json.loads(text)[table])
 
 
 def published_point(dataset: str, condition: str, method: str, model: str) -> Point | None:
@@ -195,15 +143,11 @@ def _lw_point(dataset: str, condition: str, method: str) -> Point:
 
 
 def _nearest_rate(condition: str) -> str:
-    """Of the paper's three; the lowest where candidate sets came with the data.
-
-    >>> _nearest_rate("q=0.45"), _nearest_rate("case 3"), _nearest_rate("real")
-    ('q=0.5', 'q=0.3', 'q=0.1')
-    """
-    if not condition.startswith("q="):
+    """Of the paper's three; the lowest where candidate sets came with the data."""
+    said = parse(condition)
+    if said.kind != "q":
         return _NEAREST_RATE.get(condition, "q=0.1")
-    q = float(condition.removeprefix("q="))
-    return min(("q=0.1", "q=0.3", "q=0.5"), key=lambda rate: abs(float(rate[2:]) - q))
+    return min(("q=0.1", "q=0.3", "q=0.5"), key=lambda rate: abs(float(rate[2:]) - said.value))
 
 
 def _proden_point(dataset: str, model: str) -> Point:
@@ -213,13 +157,57 @@ def _proden_point(dataset: str, model: str) -> Point:
     return Point(_PRODEN[home], note)
 
 
-def _cell(entry: Mapping[str, Any]) -> PublishedCell:
+def _cell(entry: Mapping[str, Any], folds: int | None) -> Slot:
     datasets = {title: name for name, title in DATASET_TITLES.items()}
     methods = {title: name for name, title in METHOD_TITLES.items()} | {"LW": "lw-cross_entropy"}
-    return PublishedCell(
+    return Slot(
         dataset=datasets[entry["dataset"]],
-        condition=entry.get("condition") or "real",
+        condition=entry.get("condition") or REAL,
         method=methods[entry["method"]],
         model=(entry["model"] or "-").lower(),
         published=Published(entry["mean"], entry["std"], entry["star"], entry["mark"] or ""),
+        folds=folds,
     )
+
+
+def _panels(variants: Mapping[str, tuple[tuple[str, Scalar], ...]]) -> tuple[Slot, ...]:
+    """The four panels of a figure."""
+    return tuple(
+        Slot(dataset, condition, "lw-sigmoid", model, variant, fixed=fixed)
+        for dataset, condition, model in PANELS
+        for variant, fixed in variants.items()
+    )
+
+
+IMAGE_PLANS = {
+    "images": "Images: every algorithm, trained alike",
+    "images-own": "Images: each algorithm as its authors train it",
+    "images-wide": "Images: LW with views, a wider network, longer",
+    "images-parts": "Images: LW with views, part by part",
+}
+"""Plans on CIFAR-10, in which nothing is searched, and their titles."""
+
+PLAN_TITLES = {
+    "table1": "Table 1: accuracy on benchmark datasets",
+    "table2": "Table 2: accuracy on real datasets",
+    "table3": "Table 3: accuracy with other generation processes",
+    "figure1": "Figure 1: the leverage parameter β",
+    "figure2": "Figure 2: ablation of the two parts of the loss",
+    "beyond": "Beyond the paper: larger q, β from the data, other data",
+    "demo": "Demo: scikit-learn's digits",
+} | IMAGE_PLANS
+"""Plans that are fixed, and their titles."""
+
+
+@cache
+def plan_slots(plan: str) -> tuple[Slot, ...]:
+    """The cells of a plan that is fixed; what goes beyond the paper is laid out in ``studies``."""
+    if plan in TABLES:
+        return published_cells(plan)
+    if plan == "figure1":
+        return _panels({f"β={beta:g}": (("beta", beta),) for beta in BETAS})
+    if plan == "figure2":
+        return _panels({f"α={a:g}, β={b:g}": (("alpha", a), ("beta", b)) for a, b in ABLATION})
+    if plan == "demo":
+        return tuple(Slot("digits", q, method, "mlp") for method in NEURAL for q in RATES[:3])
+    return tuple(import_study("lw2021.plans", purpose=f"the plan {plan!r}").SLOTS[plan]())

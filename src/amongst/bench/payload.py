@@ -5,22 +5,18 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from amongst.bench.commands import reproduce_command
-from amongst.bench.conditions import REAL
-from amongst.bench.figures import Figure, variant_figure
-from amongst.bench.layout import is_figure, model_title, place_of, row_label
-from amongst.bench.notes import metric_title
-from amongst.bench.paper import dataset_title, method_title
+from amongst.bench.figures import Figure, Series, variant_figure
+from amongst.bench.places import dataset_title, method_title, model_title
 from amongst.bench.record import Record
-from amongst.bench.tables import Entry, Ranking, Table
-
-__all__ = ["pack_curve", "payload", "script_json"]
+from amongst.bench.tables import Entry, Table
+from amongst.bench.words import metric_title
 
 CURVE_BUDGET = 450_000
 """Characters that all curves of a page may take; more trials mean fewer points for each."""
@@ -29,19 +25,11 @@ MOST_POINTS, FEWEST_POINTS = 120, 24
 NAN_STEP = 65535
 
 
-class _Pool:
+class _Pool(dict[str, int]):
     """Values that many trials share, each kept once; `add` returns where."""
 
-    def __init__(self) -> None:
-        self.values: list[Any] = []
-        self._places: dict[str, int] = {}
-
     def add(self, value: Any) -> int:
-        name = json.dumps(value, sort_keys=True)
-        if name not in self._places:
-            self._places[name] = len(self.values)
-            self.values.append(value)
-        return self._places[name]
+        return self.setdefault(json.dumps(value), len(self))
 
 
 class _Pools:
@@ -56,17 +44,14 @@ def payload(records: Sequence[Record], tables: Sequence[Table]) -> dict[str, Any
     metric = tables[0].metric if tables else "accuracy_last10"
     names = sorted({name for record in records for name in record.metrics})
     trials = _trials(records, tables, pools, metric, names)
-    drawn = [(i, table) for i, table in enumerate(tables) if is_figure(table.layout.places)]
+    drawn = [(i, table) for i, table in enumerate(tables) if table.layout.is_figure]
     return {
-        "labels": _labels(tables),
+        "labels": list(dict.fromkeys(e.label for t in tables for e in t.entries.values())),
         "test": tables[0].significance.title if tables else "",
         "metricLabel": f"{metric_title(metric).partition(',')[0].capitalize()}, %",
         "tables": [_table(f"t{i}", table, pools, index) for i, table in enumerate(tables)],
         "figures": [_figure(f"t{i}", variant_figure(table)) for i, table in drawn],
-        "settings": pools.settings.values,
-        "environments": pools.environments.values,
-        "commands": pools.commands.values,
-        "digests": pools.digests.values,
+        **{name: [json.loads(text) for text in pool] for name, pool in vars(pools).items()},
         "metrics": names,
         "trials": trials,
     }
@@ -89,14 +74,7 @@ def script_json(value: Any) -> str:
     '{"class":"\\\\u003c/script\\\\u003e\\\\u003cscript\\\\u003ealert(1)"}'
     """
     text = json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
-    unsafe: dict[str, str | int | None] = {
-        "<": "\\u003c",
-        ">": "\\u003e",
-        "&": "\\u0026",
-        "\u2028": "\\u2028",
-        "\u2029": "\\u2029",
-    }
-    return text.translate(str.maketrans(unsafe))
+    return text.translate({ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"})
 
 
 def pack_curve(values: Sequence[float], points: int) -> dict[str, Any]:
@@ -119,26 +97,32 @@ def pack_curve(values: Sequence[float], points: int) -> dict[str, Any]:
 def _epochs(n: int, points: int) -> npt.NDArray[np.int64]:
     """Which of n epochs are kept: floor(i (n−1) / (m−1) + 1/2), as the page's script has it."""
     m = min(n, points)
-    return (
-        np.zeros(m, np.int64)
-        if m < 2
-        else np.floor(np.arange(m) * (n - 1) / (m - 1) + 0.5).astype(np.int64)
-    )
+    if m < 2:
+        return np.zeros(m, np.int64)
+    return np.floor(np.arange(m) * (n - 1) / (m - 1) + 0.5).astype(np.int64)
 
 
 def _trials(
     records: Sequence[Record], tables: Sequence[Table], pools: _Pools, metric: str, names: list[str]
 ) -> dict[str, list[Any]]:
     """Columns, a value for each trial in each."""
-    commands, labels = _commands(tables), _trial_labels(tables)
+    commands: dict[str, str] = {}
+    labels: dict[str, str] = {}
+    for table in tables:
+        for cell in table.plan.cells:
+            text = reproduce_command(table.plan, cell.slot.place)
+            for trial in (*cell.screening, *cell.trials):
+                commands[trial.key] = text
+                labels.setdefault(trial.bare_key, table.entries[cell.slot.place].label)
     curves = _curves(records, {k for t in tables for e in t.filled for k in e.keys})
     columns: dict[str, list[Any]] = {}
     for record in records:
+        bare = record.trial.bare_key
         row = _trial(record, pools, metric) | {
             "metrics": [_brief(record.metrics.get(name)) for name in names],
-            "command": pools.commands.add(_of(record, commands)),
+            "command": pools.commands.add(commands.get(record.key, commands.get(bare, ""))),
             "curves": curves.get(record.key, {}),
-            "label": labels.get(record.trial.bare_key, ""),
+            "label": labels.get(bare, ""),
         }
         for name, value in row.items():
             columns.setdefault(name, []).append(value)
@@ -166,32 +150,6 @@ def _trial(record: Record, pools: _Pools, metric: str) -> dict[str, Any]:
     }
 
 
-def _commands(tables: Sequence[Table]) -> dict[str, str]:
-    """Trial key → the command of its cell; with the data's digest where the plan knows it."""
-    return {
-        trial.key: text
-        for table in tables
-        for cell in table.plan.cells
-        for text in [reproduce_command(table.plan, place_of(cell.slot))]
-        for trial in (*cell.screening, *cell.trials)
-    }
-
-
-def _of(record: Record, commands: Mapping[str, str]) -> str:
-    """The command of a record: of its own data, or of its plan on any."""
-    return commands.get(record.key, commands.get(record.trial.bare_key, ""))
-
-
-def _trial_labels(tables: Sequence[Table]) -> dict[str, str]:
-    """Trial key, without the data's digest → the name of its cell, which has a colour."""
-    return {
-        trial.bare_key: table.entries[place_of(cell.slot)].label
-        for table in reversed(tables)
-        for cell in table.plan.cells
-        for trial in (*cell.screening, *cell.trials)
-    }
-
-
 def _curves(records: Sequence[Record], chosen: set[str]) -> dict[str, dict[str, Any]]:
     """Curves of the chosen trials first; of the others while they fit."""
     order = sorted(records, key=lambda record: record.key not in chosen)
@@ -208,82 +166,50 @@ def _curves(records: Sequence[Record], chosen: set[str]) -> dict[str, dict[str, 
     return packed
 
 
-def _labels(tables: Iterable[Table]) -> list[str]:
-    return list(dict.fromkeys(e.label for table in tables for e in table.entries.values()))
-
-
 def _table(name: str, table: Table, pools: _Pools, index: Mapping[str, int]) -> dict[str, Any]:
+    places = [(i, p) for i, p in enumerate(table.layout.places) if table.entries[p].n]
     cells = [
         {"id": f"{name}-{i}"} | _entry(table, table.entries[place], pools, index)
-        for i, place in enumerate(table.layout.places)
-        if table.entries[place].n
+        for i, place in places
     ]
-    ranking = None if table.ranking is None else _ranking(table.ranking)
+    found, ranking = table.ranking, None
+    if found is not None:
+        ranking = {"methods": found.labels, "ranks": found.ranks, "critical": found.critical}
     return {"id": name, "title": table.plan.title, "cells": cells, "ranking": ranking}
 
 
 def _entry(table: Table, entry: Entry, pools: _Pools, index: Mapping[str, int]) -> dict[str, Any]:
     numbers = ("mean", "std", "low", "high", "p", "holm", "least", "difference")
     plain = ("n", "pairs", "rival", "best", "failed", "considered", "oracle", "note")
-    place = entry.place
+    place, paper = entry.place, entry.published
     return {
         "dataset": dataset_title(place.dataset),
-        "condition": "" if place.condition == REAL else place.condition,
+        "where": place.where,
         "label": entry.label,
-        "method": row_label(place),
+        "method": place.label,
         "criterion": metric_title(entry.criterion) if entry.criterion else "",
-        "values": list(entry.values),
-        "repeats": [_repeat(*repeat) for repeat in entry.repeats],
+        "values": entry.values,
+        "repeats": [f"seed {s}" + f", fold {f}" * (f is not None) for s, f in entry.repeats],
         "trials": [index[key] for key in entry.keys],
         "settings": pools.settings.add(dict(entry.settings)),
         "command": pools.commands.add(reproduce_command(table.plan, place)),
-        "paper": None
-        if entry.published is None
-        else {
-            "mean": entry.published.mean,
-            "std": entry.published.std,
-            "star": entry.published.star,
-        },
+        "paper": paper and {"mean": paper.mean, "std": paper.std, "star": paper.star},
         **{name: _number(getattr(entry, name)) for name in numbers},
         **{name: getattr(entry, name) for name in plain},
     }
 
 
-def _ranking(ranking: Ranking) -> dict[str, Any]:
-    return {
-        "methods": list(ranking.labels),
-        "ranks": list(ranking.ranks),
-        "critical": ranking.critical,
-    }
-
-
 def _figure(name: str, figure: Figure) -> dict[str, Any]:
-    return {
-        "id": name,
-        "xlabel": figure.xlabel,
-        "x": list(figure.categories),
-        "joined": figure.joined,
-        "panels": [
-            {
-                "title": panel.title,
-                "note": panel.note,
-                "series": [
-                    {
-                        "label": line.label,
-                        "mean": list(map(_number, line.mean)),
-                        "low": list(map(_number, line.low)),
-                        "high": list(map(_number, line.high)),
-                    }
-                    for line in panel.series
-                ],
-            }
-            for panel in figure.panels
-        ],
-    }
+    def line(series: Series) -> dict[str, Any]:
+        ends = {n: list(map(_number, getattr(series, n))) for n in ("mean", "low", "high")}
+        return {"label": series.label} | ends
 
-
-def _repeat(seed: int, fold: int | None) -> str:
-    return f"seed {seed}" + ("" if fold is None else f", fold {fold}")
+    panels = [
+        {"title": panel.title, "note": panel.note, "series": [line(s) for s in panel.series]}
+        for panel in figure.panels
+    ]
+    axes = {"xlabel": figure.xlabel, "x": figure.categories, "joined": figure.joined}
+    return {"id": name, **axes, "panels": panels}
 
 
 def _number(value: float | None) -> float | None:

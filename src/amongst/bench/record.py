@@ -6,25 +6,22 @@ import datetime
 import hashlib
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from amongst.errors import InputError
 
-__all__ = ["KEY_VERSION", "Record", "Scalar", "Trial", "canonical_json", "key_version", "now"]
-
 Scalar = str | int | float | bool
+Item = TypeVar("Item")
+Key = TypeVar("Key", bound=Hashable)
 
 KEY_VERSION = 1
-"""Part of every key: it grows when the same settings begin to give other numbers.
-
-Files of another version are recognised by their keys, and refused: see `key_version`.
-"""
-LATER_VERSIONS = 10
+"""Part of every key: it grows when the same settings begin to give other numbers. A store whose keys are
+others is refused."""
 
 TRIAL_TEXTS = ("dataset", "condition", "method", "model", "data_digest")
 RECORD_TEXTS = ("device", "engine", "revision", "created", "error")
@@ -33,9 +30,7 @@ RECORD_TEXTS = ("device", "engine", "revision", "created", "error")
 
 @dataclass(frozen=True)
 class Trial:
-    """One training run that a plan asks for: everything that changes its answer, nothing else.
-
-    Never a path, a device, or a number of workers.
+    """One training run: everything that changes its answer, never a path, a device, or workers.
 
     Parameters
     ----------
@@ -75,42 +70,26 @@ class Trial:
     @cached_property
     def key(self) -> str:
         """sha256 of the canonical JSON of all fields, 64 hex digits."""
-        return self.key_at(KEY_VERSION)
-
-    def key_at(self, version: int) -> str:
-        """The key that a release with this `KEY_VERSION` gives."""
-        text = canonical_json({"key_version": version} | self.to_dict())
+        text = canonical_json({"key_version": KEY_VERSION} | self.to_dict())
         return hashlib.sha256(text.encode()).hexdigest()
 
     @cached_property
-    def bare_key(self) -> str:
-        """The key in a plan that has not seen its data.
+    def setting(self) -> str:
+        """The settings as one text, the same for the same settings."""
+        return canonical_json(self.settings)
 
-        >>> trial = Trial("digits", "q=0.1", "rc", "mlp", 0)
-        >>> trial.with_data("5f0c").bare_key == trial.key
-        True
-        """
+    @cached_property
+    def bare_key(self) -> str:
+        """The key in a plan that has not seen its data."""
         return self.with_data("").key if self.data_digest else self.key
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
-        return {
-            "dataset": self.dataset,
-            "condition": self.condition,
-            "method": self.method,
-            "model": self.model,
-            "seed": self.seed,
-            "fold": self.fold,
-            "settings": dict(self.settings),
-            "data_digest": self.data_digest,
-        }
+        plain = {name: getattr(self, name) for name in (*TRIAL_TEXTS, "seed", "fold")}
+        return plain | {"settings": dict(self.settings)}
 
     def on_all_rows(self) -> Trial:
-        """The same trial without held-out rows.
-
-        >>> Trial("digits", "q=0.1", "rc", "mlp", 0, settings={"validation": 0.1}).on_all_rows().settings
-        {'validation': 0.0}
-        """
+        """The same trial without held-out rows."""
         return replace(self, settings=dict(self.settings) | {"validation": 0.0})
 
     def with_data(self, digest: str) -> Trial:
@@ -128,7 +107,9 @@ class Record:
     metrics : shares in [0, 1]: ``accuracy_final``, ``accuracy_last10`` (test rows, true labels);
         ``covering_val``, ``approximated_val``, ``risk_val`` (held-out rows, candidate sets only);
         ``accuracy_val`` (the oracle's, held-out rows with true labels); all of these also as
-        means of the last ten epochs, ``covering_val_last10``, ….
+        means of the last ten epochs, ``covering_val_last10``, …. Where a network saw views of images,
+        ``accuracy_final`` is with views at prediction, ``accuracy_plain`` without; ``accuracy_train``
+        is the share of training rows whose best candidate is right, and ``training_seconds`` no share.
     curves : one value for each epoch, single precision: ``loss``, ``accuracy_test``, ….
     seconds : wall time of the trial; its share, where a population trained it.
     device, engine : where, and by which executor.
@@ -187,23 +168,54 @@ class Record:
         return bool(self.error)
 
 
+def flat(record: Record) -> dict[str, Any]:
+    """All but metrics and curves, as texts and numbers: what a row of a file has."""
+    row = {"key": record.key} | record.trial.to_dict()
+    row |= {name: getattr(record, name) for name in ("seconds", *RECORD_TEXTS)}
+    return row | {
+        "settings": json_text(record.trial.settings),
+        "versions": json_text(record.versions),
+    }
+
+
+def unflat(row: Mapping[str, Any], metrics: Mapping[str, Any], curves: Mapping[str, Any]) -> Record:
+    """The inverse of `flat`; what a row lacks is empty, but for a seed and settings."""
+    trial = Trial(
+        **{name: str(row.get(name) or "") for name in TRIAL_TEXTS},
+        seed=int(row["seed"]),
+        fold=None if row.get("fold") is None else int(row["fold"]),
+        settings=json.loads(row["settings"]),
+    )
+    return Record(
+        trial,
+        metrics,
+        curves,
+        seconds=float(row.get("seconds", 0.0)),
+        versions=json.loads(row.get("versions", "{}")),
+        **{name: str(row.get(name) or "") for name in RECORD_TEXTS},
+    )
+
+
+def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
+    """The items of each key; keys and items in the order in which they come."""
+    groups: dict[Key, list[Item]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
+
+
+def json_text(value: Mapping[str, Any]) -> str:
+    """Sorted names, no spaces; unlike `canonical_json`, numbers as they are."""
+    return json.dumps(dict(value), sort_keys=True, separators=(",", ":"))
+
+
 def canonical_json(value: Any) -> str:
     """One text for one value: sorted names, no spaces, 1.0 written as 1.
 
     >>> canonical_json({"b": 1.0, "a": [0.10, True]})
     '{"a":[0.1,true],"b":1}'
     """
-    return json.dumps(_canonical(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
-
-
-def key_version(matches: Callable[[int], bool]) -> int | None:
-    """The version whose keys match, looked for among all before this one and some after.
-
-    >>> trial = Trial("digits", "q=0.1", "rc", "mlp", seed=0)
-    >>> key_version(lambda version: trial.key_at(version) == trial.key) == KEY_VERSION
-    True
-    """
-    return next(filter(matches, range(1, KEY_VERSION + LATER_VERSIONS)), None)
+    return _encoded(_canonical(value))
 
 
 def now() -> str:
@@ -211,13 +223,18 @@ def now() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
+_encoded = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
+
+
 def _canonical(value: Any) -> Any:
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else value
+    if isinstance(value, str | int):
+        return value
     if isinstance(value, Mapping):
         return {str(name): _canonical(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
         return [_canonical(item) for item in value]
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
     return value
 
 
@@ -229,9 +246,9 @@ def _plain(settings: Mapping[str, Any]) -> dict[str, Scalar]:
         if item is None:
             continue
         if not isinstance(item, Scalar) or (isinstance(item, float) and not math.isfinite(item)):
-            raise InputError(
-                f"settings[{name!r}]={value!r} must be a text, a truth value or a finite number."
-            )
+            problem = "must be a text, a truth value or a finite number."
+            argument = f"settings[{name!r}]"
+            raise InputError(problem, code="no-scalar", argument=argument, got=value)
         plain[name] = item
     return plain
 

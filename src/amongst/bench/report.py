@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import amongst
 from amongst.bench.export import read_records, read_requests
-from amongst.bench.grouping import grouped
-from amongst.bench.leftovers import found_plan, unclaimed
 from amongst.bench.page import assemble
+from amongst.bench.paper import TABLES, Slot, published_cells
 from amongst.bench.payload import payload
-from amongst.bench.plans import Plan, Request, remembered
-from amongst.bench.record import Record, now
-from amongst.bench.stages import advance
-from amongst.bench.summary import overview
+from amongst.bench.places import Place
+from amongst.bench.plans import Cell, Plan, Request, remembered
+from amongst.bench.record import Record, Trial, grouped, now
+from amongst.bench.rounds import advance
 from amongst.bench.tables import Significance, Table, collect
+from amongst.bench.words import overview
 from amongst.errors import InputError
+from amongst.markup import Section
 from amongst.wording import counted
-
-__all__ = ["Report", "build_report", "read_report", "to_html"]
 
 
 @dataclass(frozen=True)
@@ -61,16 +60,20 @@ def build_report(
         raise InputError("there are no records to report: the store is empty.")
     versions = _distinct(version for plan in plans for version in _versions(plan, kept))
     known = [advance(version, kept) for version in versions]
-    rest = unclaimed(kept, known)
-    more = [found_plan(rest, "Other results" if plans else "Results")] if rest else []
-    laid_out = _told_apart(known) + [version for plan in more for version in _versions(plan, kept)]
+    planned = {trial.bare_key for plan in known for trial in plan.trials}
+    rest = [record for record in kept if record.trial.bare_key not in planned]
+    laid_out = _told_apart(known)
+    if rest:
+        laid_out += _versions(found_plan(rest, "Other results" if plans else "Results"), kept)
     tables = [collect(kept, plan, metric=metric, significance=significance) for plan in laid_out]
-    touched = tuple(table for table in tables if _touched(table))
+    touched = tuple(t for t in tables if any(e.n or e.failed for e in t.entries.values()))
     if not touched:
         has = ", ".join(sorted({name for record in kept for name in record.metrics}))
         raise InputError(
-            f"metric={tables[0].metric!r} has no value in these results, which have {has}; choose "
-            "one of them."
+            f"has no value in these results, which have {has}; choose one of them.",
+            code="no-value",
+            argument="metric",
+            got=tables[0].metric,
         )
     return Report(kept, touched, source)
 
@@ -78,13 +81,7 @@ def build_report(
 def read_report(
     path: str | Path, *, metric: str = "", significance: Significance | None = None
 ) -> Report:
-    """The report of a store, laid out as its requests were; or of an exported file.
-
-    Parameters
-    ----------
-    path : a store, or its export as ``.parquet`` or ``.csv``.
-    metric, significance : see `amongst.bench.tables.collect`.
-    """
+    """The report of a store, laid out as its requests were; or of an export, ``.parquet`` or ``.csv``."""
     return build_report(
         read_records(path),
         remembered(read_requests(path)),
@@ -94,16 +91,18 @@ def read_report(
     )
 
 
-def to_html(report: Report, *, title: str = "") -> str:
-    """One page that opens offline: no font, script or picture comes from elsewhere."""
-    made = f"Made by amongst {amongst.__version__} on {now()[:10]}."
+def to_html(report: Report, *, title: str = "", opening: Section | None = None) -> str:
+    """One page that opens offline: no font, script or picture comes from elsewhere. `opening` comes
+    before the summary."""
+    titles = [table.plan.title for table in report.tables]
     return assemble(
-        title or _title(report),
+        title or (titles[0] if len(titles) == 1 else "Results"),
         _lead(report),
         overview(report.records, report.tables),
         report.tables,
         payload(report.records, report.tables),
-        made,
+        f"Made by amongst {amongst.__version__} on {now()[:10]}.",
+        opening,
     )
 
 
@@ -148,19 +147,13 @@ def _differences(request: Request, others: Sequence[Request]) -> str:
     ('methods rc+cc, seeds 2', 'refit')
     """
     silent = {"own", "digest"} | (set() if request.is_search else {"criterion"})
-    names = [f.name for f in fields(request) if f.name not in silent]
-    told = {n: v for n in names if (v := getattr(request, n)) not in (None, (), "", False)}
-    return ", ".join(
-        " ".join(filter(None, (name.replace("_", " "), _word(value))))
-        for name, value in told.items()
-        if any(getattr(other, name) != value for other in others)
-    )
-
-
-def _word(value: object) -> str:
-    if isinstance(value, tuple):
-        return "+".join(map(str, value))
-    return "" if value is True else str(value)
+    words = []
+    for name, value in vars(request).items():
+        differs = any(getattr(other, name) != value for other in others)
+        if differs and name not in silent and value not in (None, (), "", False):
+            text = "+".join(map(str, value)) if isinstance(value, tuple) else str(value)
+            words.append(name.replace("_", " ") + ("" if value is True else f" {text}"))
+    return ", ".join(words)
 
 
 def _digests(name: str, records: Sequence[Record]) -> list[str]:
@@ -175,15 +168,6 @@ def _version(plan: Plan, digests: Mapping[str, str], several: Collection[str]) -
     return replace(plan, cells=cells, title=f"{plan.title} (data {names})").bind(digests, {})
 
 
-def _touched(table: Table) -> bool:
-    return any(entry.n or entry.failed for entry in table.entries.values())
-
-
-def _title(report: Report) -> str:
-    titles = [table.plan.title for table in report.tables]
-    return titles[0] if len(titles) == 1 else "Results"
-
-
 def _lead(report: Report) -> str:
     count = counted(len(report.records), "trial")
     source = f" from {report.source}" if report.source else ""
@@ -192,3 +176,26 @@ def _lead(report: Report) -> str:
         return f"{count}{source}."
     span = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
     return f"{count}{source}, {span}."
+
+
+def found_plan(records: Sequence[Record], title: str = "Results") -> Plan:
+    """Cells for everything that is there, with the paper's figures where it has any.
+
+    >>> record = Record(Trial("mine", "real", "rc", "mlp", 0), {"accuracy_final": 0.9})
+    >>> plan = found_plan([record])
+    >>> plan.cells[0].slot.dataset, plan.report
+    ('mine', 'accuracy_final')
+    """
+    printed = {slot.place: slot.published for table in TABLES for slot in published_cells(table)}
+    cells: dict[Place, dict[str, Trial]] = {}
+    for record in records:
+        trial = record.trial.with_data("")
+        place = Place(trial.dataset, trial.condition, trial.method, trial.model)
+        cells.setdefault(place, {})[trial.key] = trial
+    found = tuple(
+        Cell(Slot(*place[:4], published=printed.get(place)), tuple(trials.values()))
+        for place, trials in cells.items()
+    )
+    last10 = all("accuracy_last10" in r.metrics for r in records if not r.failed)
+    report = "accuracy_last10" if last10 else "accuracy_final"
+    return Plan(Request("demo", search="none"), title, found, report, found=True)

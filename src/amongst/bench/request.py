@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any
 
-from amongst.bench.points import EPOCHS, SEARCHES
-from amongst.bench.slots import LW, PAPER_PLANS
+from amongst.algorithms import get_protocol
+from amongst.bench.paper import IMAGE_PLANS, LW, PLAN_TITLES, plan_slots
 from amongst.checks import check_choice, check_integer, check_number
-from amongst.engine import Settings
-from amongst.errors import InputError
-from amongst.methods import get_protocol
+from amongst.errors import InputError, Shown, named
+from amongst.train import Settings
 
-__all__ = ["CRITERIA", "KEEP", "PLANS", "SHORT", "Request"]
-
-PLANS = (*PAPER_PLANS, "compare")
+PLANS = (*PLAN_TITLES, "compare")
 """Names of plans; ``"compare"`` is a person's own."""
+
+SEARCHES = ("none", "published", "grid", "equal")
+EPOCHS = {"paper": 250, "demo": 40, "quick": 10}
+"""By the scale of a request; the last two have a small MLP, too."""
 
 CRITERIA = MappingProxyType(
     {
@@ -36,66 +38,44 @@ SHORT = "lw"
 """Stands for the variants of LW."""
 
 _ROUNDS = ("search_seeds", "screen", "keep")
-_OPTIONAL = (*_ROUNDS, "refit", "own", "digest")
+_OPTIONAL = (*_ROUNDS, "refit", "own", "digest", "rows")
 
 
 @dataclass(frozen=True)
 class Request:
     """What a person asked for; plain values, so that a store can remember it.
 
-    Attributes
-    ----------
-    plan : a name in `PLANS`.
-    datasets, methods, conditions : narrow the plan down; empty for all of it. The method ``"lw"``
-        stands for those variants of LW that the plan has.
-    seeds : repeats; None for the plan's own (5, or one run of 10 folds).
-    epochs : None for the plan's own (250).
-    search : ``"none"`` (each method's default setting), ``"published"`` (the paper's, or the
-        nearest), ``"grid"`` (each method's own grid), ``"equal"`` (one grid and optimiser for all).
-    criterion : of the search; see `CRITERIA`.
-    protocol : ``"default"``, ``"paper"`` or ``"official"``.
-    precision : of training, e.g. ``"bf16"`` on a GPU.
-    quick : a miniature on scikit-learn's digits; for a comparison, few epochs and a small network.
-    models : networks, to narrow the plan down; for the plan ``"compare"`` those to train.
-    folds : of the cross-validation, for the plan ``"compare"`` alone.
-    metric : that cells report; empty for the protocol's own.
-    search_seeds : seeds that the grid is searched with; the chosen settings then train with all.
-        None for all seeds.
-    screen : epochs of a first, short round of the whole grid; None for none.
-    keep : share of the grid that goes on from the short round; None for `KEEP`.
-    refit : report networks that are trained on all training rows, with the settings that held-out
-        rows chose; without a search nothing is held out.
-    own : the words of a command that name a file of one's own and its columns.
-    digest : of the data that these words led to.
-
-    Examples
-    --------
     >>> Request("table1", seeds=2).search
     'published'
     >>> Request("figure1", methods=("lw",)).methods
     ('lw-sigmoid',)
     """
 
-    plan: str
+    plan: str  # a name in `PLANS`
+    # narrow the plan down; empty for all of it. "lw" stands for the variants of LW in the plan
     datasets: tuple[str, ...] = ()
     methods: tuple[str, ...] = ()
     conditions: tuple[str, ...] = ()
-    seeds: int | None = None
-    epochs: int | None = None
+    seeds: int | None = None  # repeats; None for the plan's own (5, or one run of 10 folds)
+    epochs: int | None = None  # None for the plan's own (250)
+    # "none" (each method's default setting), "published" (the paper's, or the nearest),
+    # "grid" (each method's own grid), "equal" (one grid and optimiser for all)
     search: str = "published"
-    criterion: str = "covering"
-    protocol: str = "default"
-    precision: str = "float32"
+    criterion: str = "covering"  # of the search; see `CRITERIA`
+    protocol: str = "default"  # "default", "paper" or "official"
+    precision: str = "float32"  # of training, e.g. "bf16" on a GPU
+    # a miniature on scikit-learn's digits; for a comparison, few epochs and a small network
     quick: bool = False
-    models: tuple[str, ...] = ()
-    folds: int | None = None
-    metric: str = ""
-    search_seeds: int | None = None
-    screen: int | None = None
-    keep: float | None = None
-    refit: bool = False
-    own: tuple[str, ...] = ()
-    digest: str = ""
+    models: tuple[str, ...] = ()  # of the plan; for "compare" those to train
+    folds: int | None = None  # of the cross-validation, for the plan "compare" alone
+    metric: str = ""  # that cells report; empty for the protocol's own
+    search_seeds: int | None = None  # that search the grid; the chosen settings train with all
+    screen: int | None = None  # epochs of a first, short round of the whole grid; None for none
+    keep: float | None = None  # share of the grid that goes on from it; None for `KEEP`
+    refit: bool = False  # report networks that train on all rows, with the settings chosen
+    own: tuple[str, ...] = ()  # words of a command that name a file of one's own and its columns
+    digest: str = ""  # of the data that these words led to
+    rows: int | None = None  # that train, for "compare": networks then have the settings of `fit`
 
     def __post_init__(self) -> None:
         for name in ("datasets", "methods", "conditions", "models", "own"):
@@ -106,17 +86,16 @@ class Request:
         check_choice("criterion", self.criterion, CRITERIA)
         get_protocol(self.protocol)
         Settings(precision=self.precision)  # which refuses unknown ones
-        for name in ("seeds", "epochs", "search_seeds", "screen"):
+        lowest = {"seeds": 1, "epochs": 1, "search_seeds": 1, "screen": 1, "folds": 2}
+        for name, low in lowest.items():
             if getattr(self, name) is not None:
-                check_integer(name, getattr(self, name), low=1)
-        if self.folds is not None:
-            check_integer("folds", self.folds, low=2)
+                check_integer(name, getattr(self, name), low=low)
         self._check_held_out()
         self._check_rounds()
 
     @property
     def scale(self) -> str:
-        """``"quick"``, ``"demo"`` or ``"paper"``; see `Budget`."""
+        """A name in `EPOCHS`."""
         return "quick" if self.quick else "demo" if self.plan == "demo" else "paper"
 
     @property
@@ -135,44 +114,42 @@ class Request:
         return {n: v for n, v in asdict(self).items() if n not in _OPTIONAL or v not in empty}
 
     def searches(self, seed: int) -> bool:
-        """Whether the grid is searched with this seed.
-
-        >>> [Request("table1", search="grid", search_seeds=1).searches(seed) for seed in (0, 1)]
-        [True, False]
-        """
+        """Whether the grid is searched with this seed."""
         return self.search_seeds is None or seed < self.search_seeds
 
     def check_searched(self, name: str) -> None:
         """Refuse an option that is for a search, where nothing is searched.
 
         A stored request always has a criterion; whether somebody asked for one, the caller knows.
-
-        >>> Request("table1", criterion="oracle").check_searched("criterion")
-        Traceback (most recent call last):
-        amongst.errors.InputError: criterion='oracle' is for the search of a grid, and ...
         """
         if not self.is_search:
-            raise InputError(
-                f"{name}={getattr(self, name)!r} is for the search of a grid, and "
-                f"search={self.search!r} has one setting for each cell. Use search='grid' or "
-                "search='equal', or leave it out."
-            )
+            problem = f"is for the search of a grid, and {named('search', self.search)} has one "
+            grids = f"Use {named('search', 'grid')} or {named('search', 'equal')}, or leave it out."
+            raise self._error(name, problem + "setting for each cell.", grids)
+
+    def _error(self, name: str, problem: str, remedy: str = "Leave it out.") -> InputError:
+        value = getattr(self, name)
+        return InputError(problem, code="no-sense", argument=name, got=value, remedy=remedy)
 
     def _check_held_out(self) -> None:
         """A search needs rows held out, and only where there are some can they be given back."""
+        if self.plan in IMAGE_PLANS and (self.is_search or self.refit):
+            fixed = f"the plan {self.plan!r} fixes every setting, and all rows train."
+            name = "search" if self.is_search else "refit"
+            raise self._error(name, f"has nothing to do: {fixed}")
         if get_protocol(self.protocol).validation > 0:
             return
+        protocol = named("protocol", self.protocol)
         if self.is_search:
-            raise InputError(
-                f"search={self.search!r} needs rows held out for validation, and "
-                f"protocol={self.protocol!r} holds out none. Use protocol='default', "
-                "protocol='paper' or search='published'."
+            others = [named("protocol", "default"), named("protocol", "paper")]
+            raise self._error(
+                "search",
+                f"needs rows held out for validation, and {protocol} holds out none.",
+                f"Use {', '.join(others)} or {named('search', 'published')}.",
             )
         if self.refit:
-            raise InputError(
-                f"refit=True has nothing to add: protocol={self.protocol!r} trains on all rows "
-                "anyway. Leave it out."
-            )
+            problem = f"has nothing to add: {protocol} trains on all rows anyway."
+            raise self._error("refit", problem)
 
     def _check_rounds(self) -> None:
         for name in _ROUNDS:
@@ -180,26 +157,36 @@ class Request:
                 self.check_searched(name)
         if self.search_seeds is not None and self.seeds is not None:
             check_number("search_seeds", self.search_seeds, low=1, high=self.seeds)
-        if self.screen is not None:
-            full = self.epochs or EPOCHS[self.scale]
-            if self.screen >= full:
-                raise InputError(
-                    f"screen={self.screen} is no short round before {full} epochs; use fewer."
-                )
+        full = self.epochs or EPOCHS[self.scale]
+        if self.screen is not None and self.screen >= full:
+            raise self._error("screen", f"is no short round before {full} epochs; use fewer.", "")
         if self.keep is not None:
             check_number("keep", self.keep, low=0, high=1, open_low=True)
             if self.screen is None:
-                raise InputError(
-                    f"keep={self.keep} is the share that goes on from a short round; set screen=… to "
-                    "its epochs."
-                )
+                problem = "is the share that goes on from a short round"
+                screen = named("screen", Shown("…"))
+                raise self._error("keep", f"{problem}; set {screen} to its epochs.", "")
+
+
+def check_within(
+    name: str, value: str, options: Collection[str], place: str, elsewhere: Collection[str]
+) -> str:
+    """Return `value` if it is one of `options`, which `place` has; else say if it is one at all.
+
+    >>> check_within("methods", "ipal", ["rc", "cc"], "table1", ["rc", "cc", "ipal"])
+    Traceback (most recent call last):
+    amongst.errors.InputError: methods='ipal' is not in table1. Choose from: cc, rc.
+    """
+    if value in elsewhere and value not in options:
+        problem = f"is not in {place}. Choose from: {', '.join(sorted(options))}."
+        raise InputError(problem, code="elsewhere", argument=name, got=value)
+    return check_choice(name, value, options)
 
 
 def _spelt_out(methods: tuple[str, ...], plan: str) -> tuple[str, ...]:
     """``lw`` as the variants of LW that the plan has."""
     if SHORT not in methods:
         return methods
-    slots = PAPER_PLANS[plan][1]() if plan in PAPER_PLANS else []
-    has = {slot.method for slot in slots} or set(LW)
+    has = set(LW) if plan == "compare" else {slot.method for slot in plan_slots(plan)}
     variants = tuple(name for name in LW if name in has)
     return tuple(m for name in methods for m in (variants if name == SHORT else (name,)))

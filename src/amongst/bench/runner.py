@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from amongst.bench.execute import Executor
+from amongst.bench.execute import Executor, LocalExecutor, Options
+from amongst.bench.execute_population import PopulationExecutor
+from amongst.bench.execute_ray import RayExecutor
 from amongst.bench.plans import Plan, Request
 from amongst.bench.record import Record, Trial
+from amongst.bench.rounds import advance, next_round
 from amongst.bench.sources import Files, open_dataset
-from amongst.bench.stages import advance, next_round
 from amongst.bench.store import Store
 from amongst.errors import AmongstError, StoreError
+from amongst.train import as_device
 from amongst.wording import counted
-
-__all__ = ["Outcome", "Report", "bind_plan", "known_plan", "missing_trials", "run_plan"]
 
 BEAT_SECONDS = 15.0
 POLL_SECONDS = 1.0
@@ -28,17 +29,8 @@ Report = Callable[[str, Record | None], None]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run came to.
-
-    Attributes
-    ----------
-    trials : of the plan.
-    had : that the store had before.
-    ran : that this runner ran.
-    shared : that other runners added meanwhile.
-    failed : of those it ran, how many diverged, or had data that their method refused.
-    seconds : wall time.
-    """
+    """What a run came to: trials of the plan, those that the store had before, that this runner ran, that
+    other runners added; how many of those it ran failed; wall time."""
 
     trials: int
     had: int
@@ -48,17 +40,20 @@ class Outcome:
     seconds: float
 
 
+def make_executor(options: Options) -> Executor:
+    """The executor that these options ask for."""
+    if options.engine == "ray":
+        return RayExecutor(options)
+    device = str(as_device(options.device))
+    if options.engine == "population" or (options.engine == "auto" and "cuda" in device):
+        return PopulationExecutor(device, options.workers, options.files, options.scratch)
+    return LocalExecutor(device, options.workers, options.files, options.scratch)
+
+
 def bind_plan(plan: Plan, files: Files | None = None, *, unread: Collection[str] = ()) -> Plan:
-    """The plan on the data of this machine; a data set that cannot be had becomes an absence.
+    """The plan on the data of this machine; a data set that cannot be had becomes an absence. Data that
+    stay `unread` have no digest.
 
-    Parameters
-    ----------
-    plan : of `make_plan`.
-    files : data of one's own.
-    unread : names of data sets that are left alone; their trials stay without a digest.
-
-    Examples
-    --------
     >>> from amongst.bench.plans import Request, make_plan
     >>> bound = bind_plan(make_plan(Request("demo", seeds=1)))
     >>> len(bound.trials[0].data_digest)
@@ -76,7 +71,8 @@ def bind_plan(plan: Plan, files: Files | None = None, *, unread: Collection[str]
 
 def missing_trials(plan: Plan, store: Store) -> dict[str, Trial]:
     """Plan minus store, in the order of the plan."""
-    return _still_missing({trial.key: trial for trial in plan.trials}, store)
+    done = store.keys()
+    return {trial.key: trial for trial in plan.trials if trial.key not in done}
 
 
 def run_plan(
@@ -104,7 +100,7 @@ def run_plan(
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from amongst.bench.execute_local import LocalExecutor
+    >>> from amongst.bench.execute import LocalExecutor
     >>> from amongst.bench.plans import Request, make_plan
     >>> folder = tempfile.TemporaryDirectory()
     >>> request = Request("demo", methods=("cc",), conditions=("q=0.1",), seeds=2, epochs=1)
@@ -116,7 +112,7 @@ def run_plan(
     (2, 0, 2)
     >>> folder.cleanup()
     """
-    began, tell = time.monotonic(), report or _silent
+    began, tell = time.monotonic(), report or (lambda event, record: None)
     store.add_request(_asked(plan).to_dict())
     before, ran, failed = store.keys(), 0, 0
     with _Heart(store):
@@ -165,24 +161,11 @@ def _run_round(
         if mine:
             yield from executor.map([missing[key] for key in mine])
         else:
-            _wait(store, missing, tell)
-        missing = _still_missing(missing, store)
-
-
-def _still_missing(missing: Mapping[str, Trial], store: Store) -> dict[str, Trial]:
-    done = store.keys()
-    return {key: trial for key, trial in missing.items() if key not in done}
-
-
-def _wait(store: Store, missing: Mapping[str, Trial], tell: Report) -> None:
-    """Another runner has the rest: say so, and look again in a while."""
-    others = ", ".join(store.others()) or "another runner"
-    tell(f"waiting for {counted(len(missing), 'trial')} that {others} is running", None)
-    time.sleep(POLL_SECONDS)
-
-
-def _silent(event: str, record: Record | None) -> None:
-    pass
+            others = ", ".join(store.others()) or "another runner"
+            tell(f"waiting for {counted(len(missing), 'trial')} that {others} is running", None)
+            time.sleep(POLL_SECONDS)
+        done = store.keys()
+        missing = {key: trial for key, trial in missing.items() if key not in done}
 
 
 class _Heart:

@@ -2,42 +2,31 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
 from rich.console import Console
 
 from amongst.bars import Bar, counting
-from amongst.bench.estimate import Estimate, estimate, readable
-from amongst.bench.execute import Options, make_executor
-from amongst.bench.execute_local import default_workers
-from amongst.bench.feasible import (
-    check_data,
-    check_precision,
-    check_store,
-    device_type,
-    to_download,
-    unread,
-)
-from amongst.bench.paper import dataset_title, method_title
+from amongst.bench.estimate import Estimate, check_data, check_precision, device_type, estimate
+from amongst.bench.execute import Options, default_workers
+from amongst.bench.places import dataset_title, method_title
 from amongst.bench.plans import Plan, Request, make_plan
 from amongst.bench.record import Record
-from amongst.bench.runner import Outcome, bind_plan, known_plan, run_plan
-from amongst.bench.stages import advance, at_most, next_round
+from amongst.bench.rounds import advance, at_most, next_round
+from amongst.bench.runner import Outcome, bind_plan, known_plan, make_executor, run_plan
 from amongst.bench.store import Store
 from amongst.bench.underway import clear_done, underway_of
-from amongst.bench.wording import tell
+from amongst.data import entry, is_here
 from amongst.errors import InputError
-from amongst.wording import COMMAND, counted
+from amongst.processes import interrupts
+from amongst.wording import COMMAND, counted, readable
 
-__all__ = ["checked_plan", "dry_run", "run_request"]
 
-Handler = Callable[[int, FrameType | None], None]
+def tell(console: Console, line: str, style: str = "") -> None:
+    """Print a line as it is, so that paths and commands in it can be copied whole."""
+    console.print(line, style=style or None, highlight=False, markup=False, soft_wrap=True)
 
 
 def dry_run(
@@ -47,15 +36,9 @@ def dry_run(
     *,
     console: Console | None = None,
 ) -> Estimate:
-    """What a request would cost: nothing is trained, nothing is written.
+    """What a request would cost: nothing is trained, nothing is written. `store` may be missing.
 
     What the run itself would refuse is refused here, except for a GPU that is not on this machine.
-
-    Parameters
-    ----------
-    request, options : as for `run_request`.
-    store : whose records are done already; it may be missing.
-    console : told which data are not here; None for standard error.
 
     >>> dry_run(Request("demo", seeds=1), Options(device="cpu", workers=1)).trials
     15
@@ -66,10 +49,27 @@ def dry_run(
     if store is not None and store.exists():
         with Store(store, readonly=True) as kept:
             records = kept.records(curves=False)
-    left = _tell_downloads(plan, options, say)
-    plan = bind_plan(plan, options.files, unread=left if records else unread(plan, options.files))
+    own = options.files or {}
+    here = [name for name in plan.datasets if name in own or is_here(entry(name))]
+    away = [n for n in plan.datasets if n not in here and entry(n).can_be_fetched]
+    for name in away:
+        line = f"{dataset_title(name)} is not here; the run downloads it first."
+        tell(say, line, "yellow")
+    unread = away if records else here + away  # without a record, no digest is asked for
+    plan = bind_plan(plan, options.files, unread=unread)
     _tell_absences(plan, say)
-    return _estimate(advance(plan, records), records, options)
+    plan, device = advance(plan, records), device_type(options)
+    gpu = device == "cuda"
+    stacked = options.engine == "population" or (options.engine == "auto" and gpu)
+    return estimate(
+        plan.trials,
+        records,
+        way="population" if stacked and gpu else device,
+        workers=1 if stacked else options.workers or default_workers(device),
+        members=250 if stacked and gpu else 1,
+        files=options.files,
+        later=at_most(plan, {record.key for record in records}),
+    )
 
 
 def run_request(
@@ -77,61 +77,51 @@ def run_request(
 ) -> tuple[Plan, Outcome]:
     """Run what the store lacks, with a progress bar; Ctrl-C and SIGTERM leave a state to go on from.
 
-    Parameters
-    ----------
-    request : what to run.
-    store : the file of the store.
-    options : where and how to run.
-    console : of the progress bar and the messages; None for standard error.
-
-    Returns
-    -------
-    (Plan, Outcome)
-        The plan bound to its data, and what was done.
+    Gives the plan bound to its data, and what was done. `console` None is standard error.
     """
     say = console or Console(stderr=True)
     plan = bind_plan(checked_plan(request, options, store), options.files)
     _tell_absences(plan, say)
-    executor = make_executor(_fitting(options, request, store))
+    if request.scale == "paper":  # what takes long keeps checkpoints
+        options = replace(options, scratch=underway_of(store))
+    elif options.engine == "auto":  # small networks are fastest as populations everywhere
+        options = replace(options, engine="population")
+    executor = make_executor(options)
     try:
         with Store(store) as kept:
             try:
-                with _interruptible(), _Bar(plan, kept, say) as bar:
+                with interrupts(), _Bar(plan, kept, say) as bar:
                     executor.notice = bar.notice
                     outcome = run_plan(plan, kept, executor, report=bar, on_round=bar.begin)
             except KeyboardInterrupt:
-                _tell_how_to_go_on(plan, kept, say)
+                with suppress(OSError):  # the terminal may be closed
+                    _tell_how_to_go_on(plan, kept, say)
                 raise
             left = clear_done(underway_of(store), kept.keys()) if not kept.others() else 0
     finally:
         executor.close()
-    tell(say, _done(outcome, store))
+    words = [f"{counted(outcome.ran, 'trial')} run in {readable(outcome.seconds)}"]
+    words += [f"{outcome.had} were in {store} already"] if outcome.had else []
+    words += [f"{outcome.shared} by other runners"] if outcome.shared else []
+    words += [f"{outcome.failed} failed"] if outcome.failed else []
+    tell(say, f"{', '.join(words)}.")
     if left:
-        tell(say, _left(left, store))
+        folder = f"{underway_of(store)} has {left / 1e6:,.1f} MB of other trainings"
+        rest = "Their command goes on from there; delete the folder if nobody will run it."
+        tell(say, f"{folder} that were stopped midway. {rest}")
     return plan, outcome
 
 
 def checked_plan(request: Request, options: Options, store: Path | None) -> Plan:
-    """The plan, if nothing speaks against it.
-
-    >>> len(checked_plan(Request("demo", seeds=1), Options(device="cpu"), None).trials)
-    15
-    """
-    if store is not None:
-        check_store(store)
+    """The plan, if nothing speaks against it."""
+    if store is not None and store.is_dir():
+        raise InputError(f"--store {store} is a folder; name a file.")
     check_precision(request, options)
     if request.criterion != Request.criterion:  # a stored request always has one
         request.check_searched("criterion")
     plan = make_plan(request)
     check_data(plan, options.files)
     return plan
-
-
-def _fitting(options: Options, request: Request, store: Path) -> Options:
-    """Small networks are fastest as populations everywhere; what takes long keeps checkpoints."""
-    if request.scale == "paper":
-        return replace(options, scratch=underway_of(store))
-    return replace(options, engine="population") if options.engine == "auto" else options
 
 
 class _Bar:
@@ -158,14 +148,12 @@ class _Bar:
         self.plan = plan
         self._count()
         if plan.staged:
-            line = _round(plan, self.store.keys())
-            tell(self.console, line)
+            tell(self.console, _round(plan, self.store.keys()))
 
     def _count(self) -> None:
         """By the store: other runners may be adding to it."""
-        done = self.store.keys()
-        count = sum(trial.key in done for trial in self.plan.trials)
-        self.progress.update(self.task, total=len(self.plan.trials), completed=count)
+        done, total = _progress(self.plan, self.store)
+        self.progress.update(self.task, total=total, completed=done)
 
     def notice(self, words: str) -> None:
         """Say what goes on between two records."""
@@ -183,27 +171,15 @@ class _Bar:
         self.progress.update(self.task, advance=1, description=name)
 
 
-def _estimate(plan: Plan, records: list[Record], options: Options) -> Estimate:
-    device = device_type(options)
-    stacked = options.engine == "population" or (options.engine == "auto" and device == "cuda")
-    gpu = device == "cuda"
-    return estimate(
-        plan.trials,
-        records,
-        way="population" if stacked and gpu else device,
-        workers=1 if stacked else options.workers or default_workers(device),
-        members=250 if stacked and gpu else 1,
-        files=options.files,
-        later=at_most(plan, {record.key for record in records}),
-    )
+def _progress(plan: Plan, store: Store) -> tuple[int, int]:
+    done = store.keys()
+    return sum(trial.key in done for trial in plan.trials), len(plan.trials)
 
 
 def _round(plan: Plan, done: set[str]) -> str:
     """What a round of a search has to do, and what may follow."""
     trials = next_round(plan, done)
-    epochs = {
-        str(trial.settings["epochs"]) for trial in trials.values() if "epochs" in trial.settings
-    }
+    epochs = {str(t.settings["epochs"]) for t in trials.values() if "epochs" in t.settings}
     length = f" of {' or '.join(sorted(epochs))} epoch{'s' * (epochs != {'1'})}" if epochs else ""
     known = sum(trial.key not in done and trial.key not in trials for trial in plan.trials)
     more = known + len(at_most(plan, done))
@@ -211,88 +187,19 @@ def _round(plan: Plan, done: set[str]) -> str:
     return f"this round: {counted(len(trials), 'trial')}{length}{later}"
 
 
-def _tell_downloads(plan: Plan, options: Options, say: Console) -> list[str]:
-    """Which data the run would download; a dry run does not."""
-    found = to_download(plan, options.files)
-    for name in found:
-        line = f"{dataset_title(name)} is not here; the run downloads it first."
-        tell(say, line, "yellow")
-    return found
-
-
 def _tell_absences(plan: Plan, say: Console) -> None:
     absent = {cell.slot.dataset: cell.absent for cell in plan.cells if cell.absent}
     for name, reason in absent.items():
-        line = f"{dataset_title(name)} is left out: {reason}"
-        tell(say, line, "yellow")
+        tell(say, f"{dataset_title(name)} is left out: {reason}", "yellow")
     if not plan.trials:
         raise InputError("none of the data of this plan can be had here; see the lines above.")
 
 
 def _tell_how_to_go_on(plan: Plan, store: Store, say: Console) -> None:
-    plan, done = known_plan(plan, store), store.keys()
-    count = sum(trial.key in done for trial in plan.trials)
+    plan = known_plan(plan, store)
+    done, total = _progress(plan, store)
+    known = " known by now" * plan.staged
     command = COMMAND.get()
     again = f"run the same command again: {command}" if command else "run the same request again."
-    line = (
-        f"stopped: {count} of {counted(len(plan.trials), 'trial')}{' known by now' * plan.staged} are in "
-        f"{store.path}. To go on, {again}"
-    )
-    tell(say, line)
-
-
-def _done(outcome: Outcome, store: Path) -> str:
-    words = [f"{counted(outcome.ran, 'trial')} run in {readable(outcome.seconds)}"]
-    if outcome.had:
-        words.append(f"{outcome.had} were in {store} already")
-    if outcome.shared:
-        words.append(f"{outcome.shared} by other runners")
-    if outcome.failed:
-        words.append(f"{outcome.failed} failed")
-    return ", ".join(words) + "."
-
-
-def _left(size: int, store: Path) -> str:
-    return (
-        f"{underway_of(store)} has {size / 1e6:,.1f} MB of other trainings that were stopped midway. "
-        "Their command goes on from there; delete the folder if nobody will run it."
-    )
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """SIGTERM (a cluster taking the machine back) is Ctrl-C, and Ctrl-C is never lost.
-
-    An interrupt in the midst of a library's C code can come out as an error of that library. A second
-    one is ignored, here and by what ends the workers: cut short, that would leave them running, and
-    this process waiting for them.
-    """
-    came: list[int] = []
-    before: dict[int, Any] = {}
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        came.append(number)
-        for taken in before:
-            signal.signal(taken, signal.SIG_IGN)
-        raise KeyboardInterrupt
-
-    before |= _take_over(interrupt)
-    try:
-        yield
-    except Exception as error:
-        if came:
-            raise KeyboardInterrupt from error
-        raise
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _take_over(handler: Handler) -> dict[int, Any]:
-    """The handlers before; SIGINT stays as it is where Python does not raise KeyboardInterrupt."""
-    plain = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    numbers = (signal.SIGTERM, signal.SIGINT) if plain else (signal.SIGTERM,)
-    try:
-        return {number: signal.signal(number, handler) for number in numbers}
-    except ValueError:  # not in the main thread
-        return {}
+    line = f"stopped: {done} of {counted(total, 'trial')}{known} are in {store.path}."
+    tell(say, f"{line} To go on, {again}")

@@ -8,14 +8,12 @@ from math import isfinite
 
 import numpy as np
 
-from amongst.bench.choose import Choice, choose
-from amongst.bench.grouping import grouped
-from amongst.bench.layout import Layout, Place, lay_out, place_of, short_labels
 from amongst.bench.paper import Published
+from amongst.bench.places import Layout, Place, lay_out, short_labels
 from amongst.bench.plans import Cell, Plan
-from amongst.bench.record import Record, Scalar, canonical_json
-from amongst.bench.stages import advance
-from amongst.bench.wording import check_within
+from amongst.bench.record import Record, Scalar, grouped
+from amongst.bench.request import check_within
+from amongst.bench.rounds import advance, choose
 from amongst.checks import check_choice, check_number
 from amongst.stats import (
     friedman_nemenyi,
@@ -24,9 +22,7 @@ from amongst.stats import (
     paired_t,
     summarize,
     wilcoxon_signed_rank,
-)
-
-__all__ = ["Entry", "Ranking", "Significance", "Table", "collect"]
+)  # fmt: skip
 
 SHARES = ("accuracy", "approximated", "covering")
 """How the names of metrics begin that can be shown in percent, and of which more is better."""
@@ -39,18 +35,12 @@ TESTS = {"wilcoxon": "one-sided Wilcoxon signed-rank", "t": "one-sided paired t"
 
 @dataclass(frozen=True)
 class Significance:
-    """How stars are given.
+    """How stars are given."""
 
-    Attributes
-    ----------
-    test : ``"wilcoxon"`` or ``"t"``: both one-sided, the best method against each other one.
-    alpha : a star where p ≤ alpha.
-    correction : ``"none"``, as the paper, or ``"holm"`` over all comparisons of the table.
-    """
-
+    # "wilcoxon" or "t": both one-sided, the best method against each other one
     test: str = "wilcoxon"
-    alpha: float = 0.05
-    correction: str = "none"
+    alpha: float = 0.05  # a star where p ≤ alpha
+    correction: str = "none"  # "none", as the paper, or "holm" over all comparisons of the table
 
     def __post_init__(self) -> None:
         check_choice("test", self.test, TESTS)
@@ -59,69 +49,41 @@ class Significance:
 
     @property
     def title(self) -> str:
-        """For people.
-
-        >>> Significance().title
-        'one-sided Wilcoxon signed-rank'
-        """
+        """For people."""
         return TESTS[self.test]
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What stands at one place of a table.
-
-    Attributes
-    ----------
-    place, label : where it stands, and the shortest name that tells it apart within its contest.
-    values : in percent, one for each repeat that did not fail.
-    repeats : (seed, fold) of each value.
-    mean, std : of the values; std with n − 1, NaN for one value.
-    low, high : 95 % confidence interval of the mean (Student's t), NaN for one value.
-    keys : of the trials behind the values.
-    planned : how many repeats the plan asks for.
-    settings, considered, criterion : what was chosen, among how many, by which metric; criterion
-        is empty where one setting was run.
-    oracle : whether true labels chose the settings.
-    failed, reason : how many trials of the chosen settings failed, and what the first of them says.
-    pending : how many trials of a search in rounds are yet to come, so that the choice may change.
-    note : where the settings come from, if that needs saying.
-    published : the paper's figure, or None.
-    best, second : the marks (bold and underlined).
-    rival : label of the best entry, against which this one was tested.
-    p, holm : of the best being better than this one, and the same after Holm's correction over
-        the table; NaN for the best one, and where fewer than two repeats pair.
-    pairs, least : repeats in the comparison, and the least p they can reach.
-    star : whether the best is significantly better.
-    """
+    """What stands at one place of a table."""
 
     place: Place
-    label: str
-    values: tuple[float, ...] = ()
-    repeats: tuple[tuple[int, int | None], ...] = ()
+    label: str  # the shortest name that tells it apart within its contest
+    values: tuple[float, ...] = ()  # in percent, one for each repeat that did not fail
+    repeats: tuple[tuple[int, int | None], ...] = ()  # (seed, fold) of each value
     mean: float = np.nan
-    std: float = np.nan
-    low: float = np.nan
+    std: float = np.nan  # with n − 1, NaN for one value
+    low: float = np.nan  # ends of a 95 % confidence interval of the mean (Student's t)
     high: float = np.nan
-    keys: tuple[str, ...] = ()
-    planned: int = 0
-    settings: Mapping[str, Scalar] = field(default_factory=dict)
-    considered: int = 0
-    criterion: str = ""
-    oracle: bool = False
-    failed: int = 0
-    reason: str = ""
-    pending: int = 0
-    note: str = ""
-    published: Published | None = None
-    best: bool = False
-    second: bool = False
-    rival: str = ""
-    p: float = np.nan
-    holm: float = np.nan
-    pairs: int = 0
-    least: float = np.nan
-    star: bool = False
+    keys: tuple[str, ...] = ()  # of the trials behind the values
+    planned: int = 0  # how many repeats the plan asks for
+    settings: Mapping[str, Scalar] = field(default_factory=dict)  # what was chosen,
+    considered: int = 0  # among how many,
+    criterion: str = ""  # by which metric; empty where one setting was run
+    oracle: bool = False  # whether true labels chose the settings
+    failed: int = 0  # how many trials of the chosen settings failed,
+    reason: str = ""  # and what the first of them says
+    pending: int = 0  # trials of a search in rounds yet to come, so that the choice may change
+    note: str = ""  # where the settings come from, if that needs saying
+    published: Published | None = None  # the paper's figure
+    best: bool = False  # bold
+    second: bool = False  # underlined
+    rival: str = ""  # label of the best entry, against which this one was tested
+    p: float = np.nan  # of the best being better; NaN for itself, and without two pairs
+    holm: float = np.nan  # the same after Holm's correction over the table
+    pairs: int = 0  # repeats in the comparison,
+    least: float = np.nan  # and the least p they can reach
+    star: bool = False  # whether the best is significantly better
 
     @property
     def n(self) -> int:
@@ -132,12 +94,6 @@ class Entry:
     def difference(self) -> float:
         """Ours minus the paper's, in percentage points; NaN where either is missing."""
         return self.mean - self.published.mean if self.published and self.n else np.nan
-
-    def paired(self, other: Entry) -> list[tuple[float, float]]:
-        """The values of the repeats that both have."""
-        theirs = dict(zip(other.repeats, other.values, strict=True))
-        mine = zip(self.repeats, self.values, strict=True)
-        return [(value, theirs[repeat]) for repeat, value in mine if repeat in theirs]
 
     @property
     def agrees(self) -> bool:
@@ -151,24 +107,22 @@ class Entry:
         error = np.sqrt(own + self.published.std**2 / (10 if self.repeats[0][1] is not None else 5))
         return bool(abs(self.difference) <= 2 * error)
 
+    def paired(self, other: Entry) -> list[tuple[float, float]]:
+        """The values of the repeats that both have."""
+        theirs = dict(zip(other.repeats, other.values, strict=True))
+        mine = zip(self.repeats, self.values, strict=True)
+        return [(value, theirs[repeat]) for repeat, value in mine if repeat in theirs]
+
 
 @dataclass(frozen=True)
 class Ranking:
-    """Friedman's test over the contests of a table, and Nemenyi's critical difference.
+    """Friedman's test over the contests of a table, and Nemenyi's critical difference."""
 
-    Attributes
-    ----------
-    labels, ranks : methods by mean rank, the best first (1 is best).
-    blocks : how many contests all of these methods share.
-    p : of Friedman's test: are all methods alike?
-    critical : two mean ranks further apart than this differ (α = 0.05).
-    """
-
-    labels: tuple[str, ...]
+    labels: tuple[str, ...]  # methods by mean rank, the best first
     ranks: tuple[float, ...]
-    blocks: int
-    p: float
-    critical: float
+    blocks: int  # contests that all of these methods share
+    p: float  # of Friedman's test: are all methods alike?
+    critical: float  # two mean ranks further apart than this differ (α = 0.05)
 
 
 @dataclass(frozen=True)
@@ -190,6 +144,11 @@ class Table:
     def filled(self) -> tuple[Entry, ...]:
         """Entries that have at least one value, row by row."""
         return tuple(self.entries[p] for p in self.layout.places if self.entries[p].n)
+
+    @property
+    def tested(self) -> tuple[Entry, ...]:
+        """Entries that the best one was compared with."""
+        return tuple(entry for entry in self.filled if entry.pairs)
 
     @property
     def oracle(self) -> bool:
@@ -237,15 +196,15 @@ def collect(
     records = list(records)
     plan = advance(plan, records)
     metric = _check_metric(metric, records) if metric else plan.report
-    layout = lay_out(plan)
+    layout = lay_out(plan.places)
     labels = short_labels(layout.places)
     entries = {
-        (place := place_of(cell.slot)): _entry(
-            Entry(place, labels[place]), cell, found, plan.criterion, metric
-        )
+        place: _entry(Entry(place, labels[place]), cell, found, plan.criterion, metric)
         for cell, found in plan.match(records)
+        for place in [cell.slot.place]
     }
-    entries = _starred(_marked(entries, layout.underline), rule)
+    _mark(entries, layout.underline)
+    _star(entries, rule)
     return Table(plan, layout, entries, metric, rule, _ranking(entries))
 
 
@@ -258,32 +217,23 @@ def _check_metric(metric: str, records: Iterable[Record]) -> str:
 
 
 def _entry(bare: Entry, cell: Cell, found: Sequence[Record], criterion: str, metric: str) -> Entry:
+    """Of a search in rounds, those decide that its criterion passed on, by the search seeds."""
     empty = replace(
         bare,
         planned=cell.repeats,
         note=cell.absent or cell.note,
         published=cell.slot.published if metric in TEST_ACCURACY else None,
     )
+    among, considered = None, None
     if cell.pool:
-        return _searched(empty, cell, found, criterion, metric)
-    return _filled(empty, choose(found, criterion), metric) if found else empty
-
-
-def _searched(
-    empty: Entry, cell: Cell, found: Sequence[Record], criterion: str, metric: str
-) -> Entry:
-    """Of a search in rounds, those decide that its criterion passed on, by the search seeds."""
-    among = {trial.key for trial in cell.rivals}
-    there = among & {key for record in found for key in record.keys}
-    empty = replace(empty, pending=len(among) - len(there))
-    if not there:
+        among = {trial.key for trial in cell.rivals}
+        there = among & {key for record in found for key in record.keys}
+        empty = replace(empty, pending=len(among) - len(there))
+        found = found if there else []
+        considered = len({trial.setting for trial in cell.pool})
+    if not found:
         return empty
-    points = {canonical_json(trial.settings) for trial in cell.pool}
-    choice = choose(found, criterion, among=among, considered=len(points), refit=cell.refit)
-    return _filled(empty, choice, metric)
-
-
-def _filled(empty: Entry, choice: Choice, metric: str) -> Entry:
+    choice = choose(found, criterion, among=among, considered=considered, refit=cell.refit)
     chosen = replace(
         empty,
         settings=choice.settings,
@@ -298,15 +248,10 @@ def _filled(empty: Entry, choice: Choice, metric: str) -> Entry:
         return chosen
     values = tuple(100 * record.metrics[metric] for record in good)
     summary = summarize(values)
+    numbers = {name: getattr(summary, name) for name in ("mean", "std", "low", "high")}
+    repeats = tuple((r.trial.seed, r.trial.fold) for r in good)
     return replace(
-        chosen,
-        values=values,
-        repeats=tuple((r.trial.seed, r.trial.fold) for r in good),
-        keys=tuple(r.key for r in good),
-        mean=summary.mean,
-        std=summary.std,
-        low=summary.low,
-        high=summary.high,
+        chosen, values=values, repeats=repeats, keys=tuple(r.key for r in good), **numbers
     )
 
 
@@ -317,35 +262,29 @@ def _contests(entries: Mapping[Place, Entry]) -> list[list[Entry]]:
     return [sorted(group, key=lambda entry: -entry.mean) for group in contests.values()]
 
 
-def _marked(entries: Mapping[Place, Entry], underline: str) -> dict[Place, Entry]:
-    marked = dict(entries)
-    for contest in _contests(entries):
-        best = contest[0]
-        marked[best.place] = replace(best, best=True)
-        for entry in _underlined(contest, underline):
-            marked[entry.place] = replace(entry, second=True)
-    return marked
+def _mark(entries: dict[Place, Entry], underline: str) -> None:
+    """The best of each contest, and what is underlined; see `Layout`."""
+    for best, *others in _contests(entries):
+        entries[best.place] = replace(best, best=True)
+        firsts = others[:1]
+        if underline == "model":
+            models = grouped([best, *others], lambda entry: entry.place.model)
+            firsts = [
+                own[0] for model, own in models.items() if model != "-" and own[0] is not best
+            ]
+        for entry in firsts:
+            entries[entry.place] = replace(entry, second=True)
 
 
-def _underlined(contest: Sequence[Entry], underline: str) -> list[Entry]:
-    if underline == "second":
-        return list(contest[1:2])
-    firsts: dict[str, Entry] = {}
-    for entry in contest:
-        firsts.setdefault(entry.place.model, entry)
-    return [e for model, e in firsts.items() if model != "-" and e is not contest[0]]
-
-
-def _starred(entries: Mapping[Place, Entry], rule: Significance) -> dict[Place, Entry]:
-    compared = dict(entries)
-    for contest in _contests(entries):
-        for other in contest[1:]:
-            compared[other.place] = _compared(contest[0], other, rule)
-    tested = [entry for entry in compared.values() if not np.isnan(entry.p)]
+def _star(entries: dict[Place, Entry], rule: Significance) -> None:
+    """Compare the best of each contest with the others, and correct over the whole table."""
+    compared = [
+        _compared(best, other, rule) for best, *others in _contests(entries) for other in others
+    ]
+    tested = [entry for entry in compared if entry.pairs]
     for entry, corrected in zip(tested, holm([entry.p for entry in tested]), strict=True):
         p = corrected if rule.correction == "holm" else entry.p
-        compared[entry.place] = replace(entry, holm=float(corrected), star=bool(p <= rule.alpha))
-    return compared
+        entries[entry.place] = replace(entry, holm=float(corrected), star=bool(p <= rule.alpha))
 
 
 def _compared(best: Entry, other: Entry, rule: Significance) -> Entry:

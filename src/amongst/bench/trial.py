@@ -6,8 +6,8 @@ import platform
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
-from functools import cache, partial
+from dataclasses import replace
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -16,44 +16,33 @@ import torch
 from torch import Tensor
 
 import amongst
-from amongst.bench.points import CLASSICAL, method_class
+from amongst.algorithms import LW, Recipe
+from amongst.algorithms._base import hyper_parameters
+from amongst.bench.points import CLASSICAL, TRAINING, method_class
 from amongst.bench.record import Record, Trial, now
-from amongst.bench.risk import label_rates
 from amongst.bench.sources import Files, TrialData, training_seed, trial_data
 from amongst.bench.underway import UnderWay
 from amongst.candidates import CandidateSets
-from amongst.engine import Features, Settings, Watch, as_device, split_seed, training_data
 from amongst.errors import DivergenceError, InputError
-from amongst.methods import LW, Method
 from amongst.metrics import accuracy, approximated_accuracy, covering_rate
 from amongst.models import build_model
 from amongst.selection.criteria import corrected_error
 from amongst.theory import auto_beta
-
-__all__ = [
-    "curves_of",
-    "final_metrics",
-    "make_method",
-    "make_settings",
-    "model_options",
-    "record_of",
-    "run_trial",
-    "stamp",
-    "versions",
-    "watch_test",
-]
-
-Curves = Mapping[str, Sequence[float]]
+from amongst.train import (
+    Features,
+    Settings,
+    Training,
+    Watch,
+    as_device,
+    predict_scores,
+    split_seed,
+    train,
+    training_data,
+)  # fmt: skip
+from amongst.train.views import AtPrediction
+from amongst.trust.rates import estimate_label_q
 
 LAST = 10
-ESTIMATORS = {
-    "ipal": "IPALClassifier",
-    "paloc": "PALOCClassifier",
-    "plecoc": "PLECOCClassifier",
-    "plknn": "PLKNNClassifier",
-    "plsvm": "PLSVMClassifier",
-}
-"""Methods without a network, and the classes of `amongst.estimators` behind them."""
 
 
 def run_trial(
@@ -64,9 +53,7 @@ def run_trial(
 
     Parameters
     ----------
-    trial : what to run.
-    device : where.
-    files : data of one's own.
+    trial, device, files : what to run, where, and data of one's own.
     scratch : folder where a network keeps checkpoints, to go on from if it was killed; None for none.
 
     Examples
@@ -94,30 +81,30 @@ def run_trial(
 
 def stamp(record: Record, device: str, engine: str, seconds: float) -> Record:
     """The record with when, where and by what it was made."""
+    where = as_device(device)
     return replace(
         record,
         seconds=seconds,
-        device=_device_name(device),
+        device=torch.cuda.get_device_name(where) if where.type == "cuda" else where.type,
         engine=engine,
-        versions=versions(),
+        versions={
+            "amongst": amongst.__version__,
+            "python": platform.python_version(),
+            "torch": str(torch.__version__),
+            "numpy": np.__version__,
+        },
         revision=_revision(),
         created=now(),
     )
 
 
 def make_settings(trial: Trial) -> Settings:
-    """Settings of the engine.
-
-    >>> make_settings(Trial("digits", "q=0.1", "cc", "mlp", 0, settings={"lr": 0.5})).lr
-    0.5
-    """
-    names = ("epochs", "batch_size", "lr", "weight_decay", "momentum", "optimizer", "schedule",
-             "precision")  # fmt: skip
-    given: dict[str, Any] = {n: trial.settings[n] for n in names if n in trial.settings}
+    """Settings of the training."""
+    given: dict[str, Any] = {n: trial.settings[n] for n in TRAINING if n in trial.settings}
     return Settings(**given, seed=training_seed(trial))
 
 
-def make_method(trial: Trial, sets: CandidateSets) -> Method:
+def make_method(trial: Trial, sets: CandidateSets) -> Recipe:
     """The method with its hyper-parameters; ``beta="auto"`` is worked out from the sets.
 
     >>> make_method(Trial("digits", "q=0.1", "lw-sigmoid", "mlp", 0, settings={"beta": 2}), None)
@@ -125,12 +112,14 @@ def make_method(trial: Trial, sets: CandidateSets) -> Method:
     """
     kind = method_class(trial.method)
     if kind is None:
-        raise InputError(f"method={trial.method!r} is not trained by the engine.")
-    own = {f.name: trial.settings[f.name] for f in fields(kind) if f.name in trial.settings}
-    return _lw(trial.method.removeprefix("lw-"), own, sets) if kind is LW else kind(**own)
-
-
-def _lw(psi: str, own: dict[str, Any], sets: CandidateSets) -> LW:
+        problem = "is not trained by the engine."
+        raise InputError(problem, code="no-network", argument="method", got=trial.method)
+    own: dict[str, Any] = {
+        n: trial.settings[n] for n in hyper_parameters(kind) if n in trial.settings
+    }
+    if kind is not LW:
+        return kind(**own)
+    psi = trial.method.removeprefix("lw-")
     beta, alpha = (own.pop(name, 1.0) for name in ("beta", "alpha"))
     resolved = auto_beta(sets, psi) if beta == "auto" else float(beta)
     return LW(psi=psi, beta=resolved, alpha=float(alpha), **own)
@@ -142,32 +131,12 @@ def model_options(trial: Trial) -> dict[str, Any]:
     >>> model_options(Trial("digits", "q=0.1", "cc", "mlp", 0, settings={"widths": "64-32"}))
     {'widths': (64, 32)}
     """
-    if trial.model == "mlp" and "widths" in trial.settings:
+    if "widths" in trial.settings and trial.model != "linear":
         return {"widths": tuple(map(int, str(trial.settings["widths"]).split("-")))}
     if trial.model == "convnet":
         keep = bool(trial.settings.get("dropout_at_evaluation", False))
         return {"dropout_at_evaluation": keep}
     return {}
-
-
-def final_metrics(curves: Curves) -> dict[str, float]:
-    """Last values, and means of the last ten epochs.
-
-    >>> final_metrics({"accuracy_test": [0.0] * 10 + [0.5, 1.0], "covering_val": [0.5]})
-    {'accuracy_final': 1.0, 'accuracy_last10': 0.15, 'covering_val': 0.5, 'covering_val_last10': 0.5}
-    """
-    metrics: dict[str, float] = {}
-    for name, values in curves.items():
-        if name in ("loss", "covering"):
-            continue
-        last, mean = float(values[-1]), float(np.mean(values[-LAST:]))
-        both = (
-            ("accuracy_final", "accuracy_last10")
-            if name == "accuracy_test"
-            else (name, f"{name}_last10")
-        )
-        metrics |= dict(zip(both, (last, mean), strict=True))
-    return metrics
 
 
 def watch_test(data: TrialData, device: torch.device) -> list[Watch]:
@@ -179,59 +148,85 @@ def watch_test(data: TrialData, device: torch.device) -> list[Watch]:
     return [] if data.test_sets is None else _candidate_watches("test", test, data.test_sets)
 
 
-def curves_of(records: Sequence[Mapping[str, Any]]) -> dict[str, tuple[float, ...]]:
-    """One curve for each column of a history.
-
-    >>> curves_of([{"epoch": 1, "lr": 0.1, "loss": 0.5, "seconds": 1.0}])
-    {'loss': (0.5,)}
-    """
-    columns = [name for name in records[0] if name not in ("epoch", "lr", "seconds")]
-    return {name: tuple(float(record[name]) for record in records) for name in columns}
-
-
-def record_of(trial: Trial, method: Method, history: Sequence[Mapping[str, Any]]) -> Record:
+def record_of(trial: Trial, method: Recipe, history: Sequence[Mapping[str, Any]]) -> Record:
     """Curves and metrics of a training, and the β that it had."""
-    curves = curves_of(history)
+    columns = [name for name in history[0] if name not in ("epoch", "lr", "seconds")]
+    curves = {name: tuple(float(epoch[name]) for epoch in history) for name in columns}
     beta = {"beta": float(method.beta)} if isinstance(method, LW) else {}
-    return Record(trial, final_metrics(curves) | beta, curves)
+    return Record(trial, _final_metrics(curves) | beta, curves)
 
 
-@cache
-def versions() -> dict[str, str]:
-    """Versions of what computes."""
-    found = {"amongst": amongst.__version__, "python": platform.python_version()}
-    return found | {"torch": str(torch.__version__), "numpy": np.__version__}
+def _final_metrics(curves: Mapping[str, Sequence[float]]) -> dict[str, float]:
+    """Last values, and means of the last ten epochs."""
+    metrics: dict[str, float] = {}
+    for name, values in curves.items():
+        if name not in ("loss", "covering"):
+            final, mean = (name, f"{name}_last10")
+            if name == "accuracy_test":
+                final, mean = "accuracy_final", "accuracy_last10"
+            metrics[final], metrics[mean] = float(values[-1]), float(np.mean(values[-LAST:]))
+    return metrics
+
+
+@lru_cache(maxsize=64)
+def label_rates(data: TrialData) -> Tensor:
+    """q_z of a trial's training sets, shape (K,); see `amongst.trust.rates`."""
+    return torch.from_numpy(estimate_label_q(data.sets).rates)
 
 
 def _run_neural(trial: Trial, data: TrialData, device: str, place: UnderWay) -> Record:
     where, settings = as_device(device), make_settings(trial)
-    kept = training_data(data.part(data.kept), data.sets[data.kept], where)
-    method = make_method(trial, data.sets[data.kept])
-    model = build_model(
-        trial.model,
-        data.features.shape,
-        data.sets.n_classes,
-        split_seed(settings.seed)[0],
-        **model_options(trial),
+    sets, seed = data.sets[data.kept], split_seed(settings.seed)[0]
+    method = make_method(trial, sets)
+    options, augment = model_options(trial), trial.settings.get("augment")
+    run = train(
+        build_model(trial.model, data.features.shape, sets.n_classes, seed, **options),
+        training_data(data.features.part(data.kept), sets, where),
+        method,
+        settings,
+        watch=_watches(data, where),
+        callbacks=place.callbacks(f"{trial.key} {amongst.__version__} {_revision()}"),
+        augment=None if augment is None else str(augment),
     )
-    mark = f"{trial.key} {amongst.__version__} {_revision()}"
-    run = place.train(model, kept, method, settings, _watches(data, where), mark)
     seconds = sum(record["seconds"] for record in run.records)  # those before a resume, too
-    return replace(record_of(trial, method, run.records), seconds=seconds)
+    record = record_of(trial, method, run.records)
+    if "augment" in trial.settings:
+        seen = _at_prediction(trial, run, data, where) | {"training_seconds": seconds}
+        record = replace(record, metrics={**record.metrics, **seen})
+    return replace(record, seconds=seconds)
+
+
+def _at_prediction(
+    trial: Trial, run: Training, data: TrialData, where: torch.device
+) -> dict[str, float]:
+    """Of a network that saw views: its accuracy with those at prediction, ``accuracy_final``, and without,
+    ``accuracy_plain``; and the share of training rows whose best candidate is right."""
+    measured = {}
+    if data.truth is not None:
+        inside, truth = (torch.from_numpy(x[data.kept]) for x in (data.sets.to_mask(), data.truth))
+        rows = data.features.part(data.kept).to(where)
+        scores = predict_scores(run.model, rows, run.settings).cpu()
+        best = scores.masked_fill(~inside, -torch.inf)
+        measured["accuracy_train"] = float(accuracy(best, truth))
+    if data.test_labels is not None:
+        test, labels = data.test.to(where), torch.from_numpy(data.test_labels).to(where)
+        tta = trial.settings.get("tta")
+        views = run.model if tta is None else AtPrediction(run.model, str(tta))
+        for name, network in (("plain", run.model), ("final", views)):
+            scores = predict_scores(network, test, run.settings)
+            measured[f"accuracy_{name}"] = float(accuracy(scores, labels))
+    return measured
 
 
 def _watches(data: TrialData, device: torch.device) -> list[Watch]:
-    return watch_test(data, device) + _held_watches(data, device)
-
-
-def _held_watches(data: TrialData, device: torch.device) -> list[Watch]:
+    """Of test rows, and of held-out ones where there are some."""
+    watches = watch_test(data, device)
     if not len(data.held):
-        return []
-    held = data.part(data.held).to(device)
-    sets = data.sets[data.held]
+        return watches
+    held, sets = data.features.part(data.held).to(device), data.sets[data.held]
     inside = torch.from_numpy(sets.to_mask()).to(device)
     risk = partial(corrected_error, inside=inside, rates=label_rates(data))
-    watches = [*_candidate_watches("val", held, sets), Watch("risk_val", held, risk)]
+    watches += [*_candidate_watches("val", held, sets), Watch("risk_val", held, risk)]
     if data.truth is not None:
         truth = torch.from_numpy(data.truth[data.held]).to(device)
         watches.append(Watch("accuracy_val", held, partial(accuracy, labels=truth)))
@@ -248,28 +243,19 @@ def _candidate_watches(part: str, features: Features, sets: CandidateSets) -> li
 
 def _run_classical(trial: Trial, data: TrialData) -> Record:
     options = {n: v for n, v in trial.settings.items() if n not in ("validation", "folds")}
-    estimator = _estimator(trial, options)
+    estimator: Any = CLASSICAL[trial.method]()
+    if "random_state" in estimator.get_params(deep=False):
+        options["random_state"] = training_seed(trial)
+    estimator.set_params(**options)
     try:
-        estimator.fit(_matrix(data.part(data.kept)), data.sets[data.kept])
+        estimator.fit(_matrix(data.features.part(data.kept)), data.sets[data.kept])
     except InputError as error:
         return Record(trial, error=f"refused: {error}")
     curves = {
         watch.name: [float(watch.measure(_scores(estimator, watch.features, data.sets.n_classes)))]
         for watch in _watches(data, torch.device("cpu"))
     }
-    return Record(trial, final_metrics(curves))
-
-
-def _estimator(trial: Trial, options: dict[str, Any]) -> Any:
-    from amongst import estimators
-
-    name = ESTIMATORS[trial.method]
-    kind = getattr(estimators, name, None)
-    if kind is None:
-        raise InputError(f"method={trial.method!r} needs {name}, which this version does not have.")
-    if "random_state" in kind().get_params():
-        options = options | {"random_state": training_seed(trial)}
-    return kind(**options)
+    return Record(trial, _final_metrics(curves))
 
 
 def _matrix(features: Features) -> np.ndarray[Any, Any]:
@@ -287,11 +273,6 @@ def _scores(estimator: Any, features: Features, n_classes: int) -> Tensor:
     predicted = np.asarray(estimator.predict(rows), dtype=np.int64)
     scores[np.arange(len(rows)), predicted] = scores.max(axis=1) + 1e-9
     return torch.from_numpy(scores)
-
-
-def _device_name(device: str) -> str:
-    where = as_device(device)
-    return torch.cuda.get_device_name(where) if where.type == "cuda" else where.type
 
 
 @cache

@@ -12,35 +12,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
-from torch import nn
-
-from amongst.bench.execute import Notice
 from amongst.bench.record import Trial
-from amongst.engine import Settings, Training, TrainingData, Watch, start, train
-from amongst.engine.checkpoint import Pause, load_checkpoint, save_checkpoint
-from amongst.errors import AmongstError
-from amongst.methods import Method
+from amongst.train import Callback, Checkpoint, Training
 from amongst.wording import counted
-
-__all__ = ["UnderWay", "clear_done", "remove_if_empty", "told", "underway_of"]
 
 SAVE_SECONDS = 15.0
 TELL_SECONDS = 1.0
 DIGITS = 16
 """Of a key, in the names of files and folders."""
 
+Notice = Callable[[str], None] | None
+"""Takes a few words for the progress bar."""
+
 
 @dataclass(frozen=True)
 class UnderWay:
     """Where a trial keeps what it has; a worker writes there, the runner looks on.
 
-    Attributes
-    ----------
-    folder : None to keep nothing.
-    key : of the trial.
-
-    Examples
-    --------
     >>> import tempfile
     >>> here = UnderWay(Path(tempfile.mkdtemp()), "0123456789abcdef0123")
     >>> here.checkpoint.name, here.share()
@@ -50,7 +38,7 @@ class UnderWay:
     0.5
     """
 
-    folder: Path | None
+    folder: Path | None  # None to keep nothing
     key: str
 
     @property
@@ -63,32 +51,15 @@ class UnderWay:
         """The folder of a population that goes by this trial, its first."""
         return None if self.folder is None else self.folder / self.key[:DIGITS]
 
-    def train(
-        self,
-        model: nn.Module,
-        data: TrainingData,
-        method: Method,
-        settings: Settings,
-        watch: Sequence[Watch],
-        mark: str,
-    ) -> Training:
-        """`train`, from where a killed process of the same mark left it."""
+    def callbacks(self, mark: str) -> list[Callback]:
+        """For `train`, so that it goes on from where a killed process of the same mark left it, and begins
+        anew from a file that is broken, or of other software; Ctrl-C is the runner's affair."""
         if self.folder is None:
-            return train(model, data, method, settings, watch=watch)
-        folder = self.folder
-        state = start(model, data, method, settings)
-        with suppress(AmongstError):  # none, a broken one, or one of other software: begin anew
-            load_checkpoint(self.checkpoint, state, mark, settings.epochs)
-        pause, tell = Pause(), self.teller()
-
-        def on_epoch(state: Training) -> None:
-            tell(state.epoch / settings.epochs)
-            if time.monotonic() - pause.end >= SAVE_SECONDS and pause.over():
-                folder.mkdir(parents=True, exist_ok=True)  # another runner that ends may remove it
-                with pause:
-                    save_checkpoint(self.checkpoint, state, mark)
-
-        return train(model, data, method, settings, watch=watch, training=state, on_epoch=on_epoch)
+            return []
+        self.folder.mkdir(parents=True, exist_ok=True)
+        ways = {"forgiving": True, "keeps": False, "survives": False}
+        kept = Checkpoint(self.checkpoint, mark, SAVE_SECONDS, **ways)
+        return [kept, _Share(self.teller())]
 
     def tell(self, share: float) -> None:
         """Say how much of it is done."""
@@ -133,6 +104,17 @@ class UnderWay:
         return self.folder / f"{self.key[:DIGITS]}.{kind}"
 
 
+class _Share(Callback):
+    """Says after every epoch how much of the training is done."""
+
+    def __init__(self, tell: Callable[[float], None]) -> None:
+        self.tell = tell
+
+    def after_epoch(self, run: Training) -> None:
+        """Say it."""
+        self.tell(run.epoch / run.settings.epochs)
+
+
 @contextmanager
 def told(
     folder: Path | None, trials: Sequence[Trial], notice: Notice, noun: str = "trial"
@@ -167,23 +149,13 @@ def told(
 
 
 def underway_of(store: Path) -> Path:
-    """The folder beside a store for what its trials under way keep.
-
-    >>> str(underway_of(Path("runs.sqlite")))
-    'runs.sqlite.underway'
-    """
+    """The folder beside a store for what its trials under way keep."""
     return store.with_name(store.name + ".underway")
 
 
 def clear_done(folder: Path, done: Iterable[str]) -> int:
     """Remove what trials with a record left there: they ended under another engine, or in another
-    population. The bytes of what remains, which a run may yet go on from.
-
-    Parameters
-    ----------
-    folder : of `underway_of`; it may be missing.
-    done : keys of the trials that have a record.
-    """
+    population. The bytes of what remains, which a run may yet go on from."""
     names = {key[:DIGITS] for key in done}
     for path in folder.glob("*"):
         if path.name[:DIGITS] in names:

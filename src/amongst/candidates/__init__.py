@@ -3,7 +3,14 @@
 from amongst.candidates.container import CandidateSets
 from amongst.candidates.convert import as_candidates
 from amongst.candidates.description import Description, co_occurrence, describe, estimated_q
-from amongst.candidates.generate import case, class_dependent, instance_dependent, noisy, uniform
+from amongst.candidates.generate import (
+    case,
+    class_dependent,
+    instance_dependent,
+    long_tailed,
+    noisy,
+    uniform,
+)
 
 __all__ = [
     "CandidateSets",
@@ -15,6 +22,7 @@ __all__ = [
     "describe",
     "estimated_q",
     "instance_dependent",
+    "long_tailed",
     "noisy",
     "uniform",
 ]

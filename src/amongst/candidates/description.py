@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import Any
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from amongst.candidates.container import CandidateSets
+from amongst.candidates.raters import Agreement, agreement, counted_names
 
-__all__ = ["Description", "co_occurrence", "describe", "estimated_q"]
+if TYPE_CHECKING:
+    from amongst.candidates.container import CandidateSets
+
+SEPARATED = re.compile(r"[|;,/&+]| or | and ")
+"""What people write between labels."""
+
+ALIKE, SHORTEST = 0.85, 4
+"""How like two names are that are taken for one, and the letters of the shortest."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +41,7 @@ class Description:
         is the same for all.
     never_alone : classes that are in no singleton set.
     absent : classes that are in no set at all.
+    agreement : of the raters, where who said what is known, else None.
 
     Examples
     --------
@@ -53,29 +63,32 @@ class Description:
     never_alone: list[Any]
     absent: list[Any]
     classes: list[Any]
+    agreement: Agreement | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON."""
-        return {
-            name: value.tolist() if isinstance(value, np.ndarray) else value
-            for name, value in vars(self).items()
-        }
+        given = dict(vars(self))
+        found = given.pop("agreement")
+        plain = {n: v.tolist() if isinstance(v, np.ndarray) else v for n, v in given.items()}
+        return plain if found is None else plain | {"agreement": found.to_dict()}
 
     def __str__(self) -> str:
         return "\n".join(f"{name:<28}{value}" for name, value in self.rows())
 
     def rows(self) -> list[tuple[str, str]]:
         """(what, value) pairs, for a table."""
+        classes = ", ".join(map(str, self.classes[:8])) + ", …" * (self.n_classes > 8)
         return [
             ("rows", f"{self.n:,}"),
-            ("classes", f"{self.n_classes}: {_shown(self.classes)}"),
+            ("classes", f"{self.n_classes}: {classes}"),
             ("mean candidates per row", f"{self.mean_size:.2f}"),
             ("rows with one candidate", f"{self.singleton_share:.1%}"),
             ("rows with all candidates", f"{self.full_share:.1%}"),
             ("estimated q", f"{self.estimated_q:.3f}"),
             ("ambiguity degree", f"{self.ambiguity_degree:.3f}"),
-            ("classes never alone", _counted(self.never_alone)),
-            ("classes that never occur", _counted(self.absent)),
+            ("classes never alone", counted_names(self.never_alone)),
+            ("classes that never occur", counted_names(self.absent)),
+            *(() if self.agreement is None else self.agreement.rows()),
         ]
 
 
@@ -113,6 +126,7 @@ def describe(sets: CandidateSets) -> Description:
         never_alone=sets.classes[(alone == 0) & (total > 0)].tolist(),
         absent=sets.classes[total == 0].tolist(),
         classes=sets.classes.tolist(),
+        agreement=None if sets.answers is None else agreement(sets.answers, k),
     )
 
 
@@ -127,6 +141,23 @@ def co_occurrence(sets: CandidateSets) -> npt.NDArray[np.int64]:
     members = sets.to_sparse().astype(np.int64)
     counts: npt.NDArray[np.int64] = (members.T @ members).toarray()
     return counts
+
+
+def look_alikes(sets: CandidateSets) -> list[tuple[str, str]]:
+    """Pairs of a label and a more frequent one that it is likely meant to be: names that differ in few
+    letters, and several labels with another separator between them. Names with a number are told
+    apart by it."""
+    rows = np.asarray(sets.members.sum(axis=0)).ravel()
+    named = [(str(name), int(n)) for name, n in zip(sets.classes.tolist(), rows, strict=True)]
+    found = []
+    for name, count in named:
+        others = [other for other, more in named if more > count and other != name]
+        parts = [part.strip() for part in SEPARATED.split(name)]
+        joined = [other for other in others if len(parts) > 1 and other in parts]
+        close = [] if len(name) < SHORTEST or re.search(r"\d", name) else others
+        near = joined[:1] or get_close_matches(name, close, 1, ALIKE)
+        found += [(name, other) for other in near]
+    return found
 
 
 def estimated_q(sets: CandidateSets) -> float:
@@ -145,13 +176,3 @@ def _ambiguity(counts: npt.NDArray[np.int64]) -> float:
     np.fill_diagonal(others, 0)
     most = others.max(axis=1, initial=0)
     return float((most / np.diag(counts).clip(min=1)).max(initial=0.0))
-
-
-def _counted(labels: list[Any], most: int = 8) -> str:
-    return _shown(labels, most) + (f" ({len(labels)})" if len(labels) > most else "")
-
-
-def _shown(labels: list[Any], most: int = 8) -> str:
-    if not labels:
-        return "none"
-    return ", ".join(map(str, labels[:most])) + (", …" if len(labels) > most else "")

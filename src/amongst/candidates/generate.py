@@ -2,7 +2,8 @@
 
 Every process keeps the true label y and admits each other label z with probability q_z,
 independently (paper, section 3.3.1). With `exclude_full` the set of all K labels is drawn
-again, which divides the law by 1 − Π_{z≠y} q_z.
+again, which divides the law by 1 − Π_{z≠y} q_z. In noisy sets the true label may be missing. What
+people said of each row is no process: see `as_candidates` with ``kind="annotators"``.
 """
 
 from __future__ import annotations
@@ -14,15 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from amongst.candidates.cells import unmasked
 from amongst.candidates.container import CandidateSets, Mask
 from amongst.candidates.convert import as_candidates
-from amongst.candidates.labels import unmasked
-from amongst.checks import check_integer, check_number
+from amongst.checks import Seed, as_seed, check_choice, check_integer, check_number, on_host
 from amongst.errors import InputError
-from amongst.rng import Seed, as_seed
-from amongst.tensors import on_host
-
-__all__ = ["case", "class_dependent", "instance_dependent", "noisy", "uniform"]
 
 Classes = Iterable[Hashable] | None
 
@@ -37,15 +34,18 @@ def uniform(
     classes: Classes = None,
     exclude_full: bool = False,
     seed: Seed = None,
+    eta: float = 0.0,
 ) -> CandidateSets:
-    """Each wrong label is a candidate with probability q.
+    """Each wrong label is a candidate with probability q, the true one with probability 1 − η.
 
-    P(s | y) = q^{|s|−1} (1−q)^{K−|s|} for y ∈ s.
+    P(s | y) = q^{|s|−1} (1−q)^{K−|s|} for y ∈ s with η = 0. With η > 0, as papers on noisy partial
+    labels have it, an empty set is drawn again, so that P(y ∉ s) is slightly below η; `noisy` has
+    P(y ∉ s) = η, and keeps sizes.
 
     Parameters
     ----------
     y : true labels, shape (n,).
-    q : in [0, 1].
+    q, eta : in [0, 1].
     classes : the K classes; those of `y` if None.
     exclude_full : draw again where s = [K] came out.
     seed : int, NumPy generator or None.
@@ -57,7 +57,10 @@ def uniform(
     True
     """
     check_number("q", q, low=0, high=1)
+    check_number("eta", eta, low=0, high=1)
     codes, known = _true_codes(y, classes)
+    if eta:
+        return _draw_without_truth(codes, known, q, eta, exclude_full, seed)
     rates = _Rates(np.full((1, 1), q, dtype=np.float32), np.zeros_like(codes))
     return _draw(codes, known, rates, exclude_full, seed)
 
@@ -85,10 +88,15 @@ def class_dependent(
     True
     """
     matrix = _matrix("Q", Q)
-    if classes is None:
-        classes = _numbered_classes(y, len(matrix))
+    values = np.asarray(on_host(y))
+    if classes is None and values.dtype.kind in "iu" and values.size:
+        # labels 0..K−1, so that a class that did not occur still counts
+        classes = range(len(matrix)) if 0 <= values.min() <= values.max() < len(matrix) else None
     codes, known = _true_codes(y, classes)
-    _check_rates(matrix, (len(known), len(known)), "Q")
+    if matrix.shape != (shape := (len(known), len(known))):
+        raise InputError(f"Q has shape {matrix.shape}; with these classes it must be {shape}.")
+    if not ((matrix >= 0) & (matrix <= 1)).all():
+        raise InputError("Q must hold probabilities between 0 and 1.")
     if not np.allclose(np.diag(matrix), 1):
         raise InputError("Q must have ones on its diagonal: the true label is always a candidate.")
     return _draw(codes, known, _Rates(matrix.astype(np.float32), codes), exclude_full, seed)
@@ -101,8 +109,6 @@ def case(number: int, K: int) -> npt.NDArray[np.float64]:
     cyclic distance 1 / 2 / 3 on both sides; where two of these fall on one class (small K) the
     larger counts.
 
-    Examples
-    --------
     >>> case(2, 5)
     array([[1. , 0.3, 0. , 0. , 0.3],
            [0.3, 1. , 0.3, 0. , 0. ],
@@ -134,11 +140,15 @@ def instance_dependent(
     classes: Classes = None,
     exclude_full: bool = False,
     seed: Seed = None,
+    relative_to: str = "largest",
 ) -> CandidateSets:
     """Labels that look plausible for a row are likelier candidates of it.
 
     q_z(x) = rate · p_z(x) / max_{j≠y} p_j(x), with p the probabilities of some classifier: the
-    most plausible wrong label is a candidate with probability `rate`.
+    most plausible wrong label is a candidate with probability `rate`. With ``relative_to="mean"``
+    q_z(x) = min(1, rate · p_z(x) / mean_j p_j(x)), the mean over all K labels with p_y = 0: so the
+    authors' code of POP and PaPi has it, with rate 0.4, and that of DIRK, with rate 1; VALEN's text
+    has the largest.
 
     Parameters
     ----------
@@ -146,6 +156,7 @@ def instance_dependent(
     proba : shape (n, K), non-negative.
     rate : in [0, 1].
     classes, exclude_full, seed : as for `uniform`.
+    relative_to : ``"largest"`` or ``"mean"``.
 
     Examples
     --------
@@ -162,9 +173,10 @@ def instance_dependent(
             "non-negative: one row for each label, one column for each class."
         )
     p[np.arange(len(codes)), codes] = 0
-    largest = p.max(axis=1, keepdims=True)
-    np.divide(p, largest, out=p, where=largest > 0)
-    rates = _Rates((rate * p).astype(np.float32), np.arange(len(codes)))
+    largest = check_choice("relative_to", relative_to, ("largest", "mean")) == "largest"
+    size = p.max(axis=1, keepdims=True) if largest else p.mean(axis=1, keepdims=True)
+    np.divide(p, size, out=p, where=size > 0)
+    rates = _Rates(np.minimum(rate * p, 1).astype(np.float32), np.arange(len(codes)))
     return _draw(codes, known, rates, exclude_full, seed)
 
 
@@ -174,14 +186,6 @@ def noisy(sets: CandidateSets, y: npt.ArrayLike, eta: float, *, seed: Seed = Non
     The true label is exchanged for a non-candidate drawn uniformly, so that sizes stay as they
     are and no set becomes empty; a full set just loses it.
 
-    Parameters
-    ----------
-    sets : candidate sets that contain the true labels.
-    y : true labels, shape (n,).
-    eta : in [0, 1].
-
-    Examples
-    --------
     >>> y = [0, 1, 2, 0]
     >>> noisy(uniform(y, 0.3, seed=0), y, eta=1.0, seed=0).contains(y).any()
     np.False_
@@ -206,6 +210,50 @@ def noisy(sets: CandidateSets, y: npt.ArrayLike, eta: float, *, seed: Seed = Non
     mask[hit[has_room], substitute[has_room]] = True
     mask[hit, codes[hit]] = False
     return CandidateSets(mask, sets.classes)
+
+
+def long_tailed(
+    y: npt.ArrayLike,
+    rho: float,
+    *,
+    classes: Classes = None,
+    shuffle: bool = False,
+    seed: Seed = None,
+) -> npt.NDArray[np.int64]:
+    """Rows of a long-tailed part: of the k-th of K classes n₁ ρ^{−k/(K−1)} rows, k = 0 … K−1.
+
+    Which rows is drawn; n₁ is the size of the largest class, and a class that has fewer rows keeps
+    them all.
+
+    Parameters
+    ----------
+    y : true labels, shape (n,).
+    rho : 1 or more, how many times as large the first class is as the last.
+    classes : the K classes, the largest first; those of `y` in their order if None.
+    shuffle : draw the order of the classes too.
+    seed : int, NumPy generator or None.
+
+    Returns
+    -------
+    Row numbers in rising order, to subsample features and labels with.
+
+    Examples
+    --------
+    >>> y = np.repeat([0, 1, 2], 100)
+    >>> np.bincount(y[long_tailed(y, rho=100, seed=0)])
+    array([100,  10,   1])
+    """
+    check_number("rho", rho, low=1)
+    codes, known = _true_codes(y, classes)
+    rng = np.random.default_rng(as_seed(seed, "seed"))
+    k = len(known)
+    order = rng.permutation(k) if shuffle else np.arange(k)
+    largest = np.bincount(codes, minlength=k).max(initial=0)
+    kept = []
+    for place, code in enumerate(order):
+        number = int(largest * rho ** (-place / max(1, k - 1)) + 1e-9)
+        kept.append(rng.permutation(np.flatnonzero(codes == code))[:number])
+    return np.sort(np.concatenate(kept)).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -235,38 +283,41 @@ def _draw(
         part = mask[first : first + step]
         part[:] = rng.random(part.shape, dtype=np.float32) < rates[first : first + step]
     mask[np.arange(n), codes] = True
-    if exclude_full:
-        _redraw_full(mask, codes, rates, rng)
-    return CandidateSets(mask, classes)
-
-
-def _redraw_full(
-    mask: Mask, codes: npt.NDArray[np.int64], rates: _Rates, rng: np.random.Generator
-) -> None:
-    full = np.flatnonzero(mask.all(axis=1))
-    _check_not_certain(full, codes[full], rates[full], mask.shape[1])
+    full = np.flatnonzero(mask.all(axis=1) & exclude_full)
+    always = (rates[full] >= 1) | (np.arange(k) == codes[full, None])
+    for row in full[always.all(axis=1)][:1]:
+        raise InputError(
+            f"exclude_full: row {row} can only draw the full set (every rate is 1). Lower a rate, or "
+            "pass exclude_full=False."
+        )
     while len(full):
-        drawn = rng.random((len(full), mask.shape[1]), dtype=np.float32) < rates[full]
+        drawn = rng.random((len(full), k), dtype=np.float32) < rates[full]
         drawn[np.arange(len(full)), codes[full]] = True
         mask[full] = drawn
         full = full[drawn.all(axis=1)]
+    return CandidateSets(mask, classes)
 
 
-def _check_not_certain(
-    rows: npt.NDArray[np.int64],
+def _draw_without_truth(
     codes: npt.NDArray[np.int64],
-    rates: npt.NDArray[np.float32],
-    k: int,
-) -> None:
-    """An error where one of the rows cannot draw any other set than the full one."""
-    always = np.zeros((len(rows), k), dtype=bool) | (rates >= 1)
-    always[np.arange(len(rows)), codes] = True
-    certain = rows[always.all(axis=1)]
-    if len(certain):
-        raise InputError(
-            f"exclude_full: row {certain[0]} can only draw the full set (every rate is 1). Lower a "
-            "rate, or pass exclude_full=False."
-        )
+    classes: npt.NDArray[Any],
+    q: float,
+    eta: float,
+    exclude_full: bool,
+    seed: Seed,
+) -> CandidateSets:
+    rates = np.full((len(codes), len(classes)), q, dtype=np.float32)
+    rates[np.arange(len(codes)), codes] = 1 - eta
+    if len(codes) and (len(classes) == 1 or q == 0) and eta == 1:
+        problem = "leaves nothing to draw: no label can become a candidate."
+        remedy = "Lower eta, or raise q."
+        raise InputError(problem, code="empty-sets", argument="eta", got=eta, remedy=remedy)
+    rng = np.random.default_rng(as_seed(seed, "seed"))
+    mask: Mask = rng.random(rates.shape, dtype=np.float32) < rates
+    again = np.arange(len(codes))
+    while len(again := again[~mask[again].any(axis=1) | (mask[again].all(axis=1) & exclude_full)]):
+        mask[again] = rng.random((len(again), len(classes)), dtype=np.float32) < rates[again]
+    return CandidateSets(mask, classes)
 
 
 def _true_codes(
@@ -280,13 +331,6 @@ def _true_codes(
     return singletons.to_sparse().indices.astype(np.int64), singletons.classes
 
 
-def _numbered_classes(y: npt.ArrayLike, k: int) -> Classes:
-    """0..K−1 where the labels are such numbers, so that a class that did not occur still counts."""
-    values = np.asarray(on_host(y))
-    numbered = values.dtype.kind in "iu" and values.size and 0 <= values.min() <= values.max() < k
-    return range(k) if numbered else None
-
-
 def _matrix(name: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """A copy of the values as a matrix of floats."""
     try:
@@ -296,10 +340,3 @@ def _matrix(name: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
     if matrix.ndim != 2:
         raise InputError(f"{name} has shape {matrix.shape}; it must be a matrix of numbers.")
     return matrix
-
-
-def _check_rates(rates: npt.NDArray[np.float64], shape: tuple[int, int], name: str) -> None:
-    if rates.shape != shape:
-        raise InputError(f"{name} has shape {rates.shape}; with these classes it must be {shape}.")
-    if not ((rates >= 0) & (rates <= 1)).all():
-        raise InputError(f"{name} must hold probabilities between 0 and 1.")

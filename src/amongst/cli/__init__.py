@@ -1,6 +1,8 @@
 """Command line: arguments in, calls out."""
 
 import io
+import os
+import signal
 import sys
 
 __all__ = ["main"]
@@ -17,3 +19,7 @@ def main(arguments: list[str] | None = None) -> None:
     except KeyboardInterrupt:
         print("amongst: interrupted", file=sys.stderr)
         sys.exit(130)
+    finally:
+        plain = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        if arguments is None and plain:  # only the end of the process is left to interrupt
+            signal.signal(signal.SIGINT, lambda *_: os._exit(130))

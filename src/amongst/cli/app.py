@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
 import shlex
 import sys
 from typing import Annotated, Any
@@ -11,18 +13,34 @@ from typer.core import TyperGroup
 
 from amongst.cli import bench, datasets, evidence, tables
 from amongst.cli.classical import classical
+from amongst.cli.explain import explain
 from amongst.cli.files import as_given
-from amongst.cli.process import prepare
 from amongst.cli.report import report
 from amongst.cli.results import results
-from amongst.cli.saying import fail, one_line_warnings
+from amongst.cli.review import review
+from amongst.cli.saying import OPTIONS, fail, in_words, one_line_warnings, options_of
 from amongst.cli.search import search
 from amongst.cli.theory import theory
-from amongst.cli.wording import worded
 from amongst.errors import AmongstError
-from amongst.wording import COMMAND
+from amongst.wording import COMMAND, without_secrets
 
 __all__ = ["app", "main"]
+
+
+WAITING = ("GOMP_SPINCOUNT", "1000")
+"""How long PyTorch's threads spin for each other, read when it is loaded. By default they hold the
+cores that others have work for, and each other, when a machine is busy."""
+
+TRIM, MMAP = -1, -3
+KEPT = ((TRIM, 1 << 30), (MMAP, 32 << 20))
+"""What glibc keeps: by default every training step gives large pieces back to the system, and asks
+for them anew."""
+
+NO_MEMORY = "DefaultCPUAllocator"
+"""In PyTorch's error where memory cannot be had."""
+
+USAGE: Any = typer.BadParameter.__base__
+"""What is wrong with a command line, as the package below Typer calls it."""
 
 
 class Commands(TyperGroup):
@@ -34,6 +52,9 @@ class Commands(TyperGroup):
             return super().invoke(ctx)
         except KeyboardInterrupt:
             fail("interrupted", 130)
+        except USAGE as error:
+            error.message = without_secrets(error.message)
+            raise
 
 
 app = typer.Typer(
@@ -46,23 +67,14 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 
-YOUR_DATA = "Your data"
-app.command(rich_help_panel=YOUR_DATA)(tables.describe)
-app.command(rich_help_panel=YOUR_DATA)(tables.fit)
-app.command(rich_help_panel=YOUR_DATA)(tables.predict)
-app.command(rich_help_panel=YOUR_DATA)(tables.disambiguate)
-app.command(rich_help_panel=YOUR_DATA)(search)
-
-RESEARCH = "Research"
-app.add_typer(datasets.app, name="datasets", rich_help_panel=RESEARCH)
-app.command(rich_help_panel=RESEARCH)(bench.demo)
-app.command(rich_help_panel=RESEARCH)(bench.reproduce)
-app.command(rich_help_panel=RESEARCH)(bench.compare)
-app.command(rich_help_panel=RESEARCH)(results)
-app.command(rich_help_panel=RESEARCH)(report)
-app.add_typer(evidence.app, name="evidence", rich_help_panel=RESEARCH)
-app.command(rich_help_panel=RESEARCH)(classical)
-app.command(rich_help_panel=RESEARCH)(theory)
+for _own in (tables.describe, tables.fit, tables.predict, tables.disambiguate):
+    app.command(rich_help_panel="Your data")(_own)
+for _own in (explain, review, search):
+    app.command(rich_help_panel="Your data")(_own)
+for _research in (bench.demo, bench.reproduce, bench.compare, results, report, classical, theory):
+    app.command(rich_help_panel="Research")(_research)
+app.add_typer(datasets.app, name="datasets", rich_help_panel="Research")
+app.add_typer(evidence.app, name="evidence", rich_help_panel="Research")
 
 
 def _version(show: bool) -> None:
@@ -83,21 +95,43 @@ def _options(
     """Learn from ambiguous labels: every row has several candidate labels, one is right."""
 
 
+def prepare() -> None:
+    """Settle both before PyTorch is loaded; what the environment says of threads stays."""
+    os.environ.setdefault(*WAITING)
+    _keep_memory()
+
+
+def _keep_memory() -> None:
+    """Nothing changes where there is no glibc."""
+    if sys.platform != "linux":
+        return
+    try:
+        keep = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError):
+        return
+    for name, size in KEPT:
+        keep(name, size)
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; a mistake costs one line on standard error and exit code 2."""
     prepare()
     given = sys.argv[1:] if arguments is None else arguments
-    command = COMMAND.set(shlex.join(["amongst", *given]))
+    command = COMMAND.set(without_secrets(shlex.join(["amongst", *given])))
+    options = OPTIONS.set(lambda: options_of(typer.main.get_command(app), given))
     try:
         with one_line_warnings():
             app(arguments)
     except AmongstError as error:
-        fail(worded(as_given(str(error))))
+        fail(as_given(in_words(error)))
     except OSError as error:
         fail(f"{error.filename or 'file'}: {error.strerror or error}")
-    except RuntimeError as error:
-        if type(error).__name__ != "OutOfMemoryError":
+    except (MemoryError, RuntimeError) as error:
+        if type(error).__name__ == "OutOfMemoryError":
+            fail("the GPU has not enough memory. Use a smaller --batch-size, or --device cpu.")
+        if isinstance(error, RuntimeError) and NO_MEMORY not in str(error):
             raise
-        fail("the GPU has not enough memory. Use a smaller --batch-size, or --device cpu.")
+        fail("this machine has not enough memory for it.")
     finally:
         COMMAND.reset(command)
+        OPTIONS.reset(options)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from amongst.cli.files import check_folder_target
+from amongst.cli.files import Labelled, check_folder_target, grouped
 from amongst.cli.narrowing import (
     Conditions,
     Datasets,
@@ -23,17 +23,7 @@ from amongst.cli.narrowing import (
     split,
 )
 from amongst.cli.saying import screen, tell
-from amongst.cli.tables import (
-    Candidates,
-    Device,
-    Empty,
-    EmptyRows,
-    Features,
-    Ignore,
-    KindName,
-    KindOption,
-    Separator,
-)
+from amongst.cli.training import Device
 
 if TYPE_CHECKING:
     from amongst.bench.execute import Options
@@ -43,93 +33,89 @@ if TYPE_CHECKING:
 __all__ = ["compare", "demo", "reproduce"]
 
 
-class PlanName(StrEnum):
-    """What can be reproduced."""
-
-    table1 = "table1"
-    table2 = "table2"
-    table3 = "table3"
-    figure1 = "figure1"
-    figure2 = "figure2"
-    beyond = "beyond"
-    demo = "demo"
-
-
-class Search(StrEnum):
-    """Where settings come from."""
-
-    none = "none"
-    published = "published"
-    grid = "grid"
-    equal = "equal"
-
-
-class Criterion(StrEnum):
-    """What chooses between settings."""
-
-    approximated = "approximated"
-    covering = "covering"
-    risk = "risk"
-    oracle = "oracle"
-
-
-class Protocol(StrEnum):
-    """Where the paper and its code differ."""
-
-    default = "default"
-    paper = "paper"
-    official = "official"
-
-
-class Engine(StrEnum):
-    """Who trains."""
-
-    auto = "auto"
-    local = "local"
-    population = "population"
-    ray = "ray"
-
+PlanName = StrEnum(
+    "PlanName",
+    "table1 table2 table3 figure1 figure2 beyond images images-own images-parts images-wide demo",
+)
+Search = StrEnum("Search", "none published grid equal")
+Criterion = StrEnum("Criterion", "approximated covering risk oracle")
+Protocol = StrEnum("Protocol", "default paper official")
+Engine = StrEnum("Engine", "auto local population ray")
 
 Seeds = Annotated[int | None, typer.Option(help="Repeats.")]
-Epochs = Annotated[int | None, typer.Option(help="Instead of the plan's own.")]
-CriterionOption = Annotated[
-    Criterion | None,
-    typer.Option(
-        help="Chooses settings on held-out rows: covering unless told; oracle reads true labels."
-    ),
-]
-SearchSeeds = Annotated[
-    int | None,
-    typer.Option(help="Search the grid with so many seeds; the chosen settings train with all."),
-]
-Screen = Annotated[
-    int | None,
-    typer.Option(metavar="EPOCHS", help="First a short round of the whole grid; the best go on."),
-]
-Keep = Annotated[
-    float | None,
-    typer.Option(help="Share of the grid that goes on from --screen: 0.25 unless told."),
-]
-Refit = Annotated[
-    bool,
-    typer.Option("--refit", help="Report trainings on all training rows, none held out."),
-]
-ProtocolOption = Annotated[Protocol, typer.Option(help="Where paper and code differ.")]
-Precision = Annotated[str, typer.Option(help="float32, float64; on a GPU also tf32, bf16.")]
-EngineOption = Annotated[
-    Engine, typer.Option(help="auto: a population on a GPU, processes elsewhere.")
-]
-Workers = Annotated[int | None, typer.Option(help="Processes; one for each core unless told.")]
-RayAddress = Annotated[str | None, typer.Option(help="Of a Ray cluster, e.g. auto.")]
-StoreOption = Annotated[Path, typer.Option(help="File of results; a run goes on from it.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what it would cost, and stop.")]
-Quick = Annotated[
-    bool, typer.Option("--quick", help="A miniature in a minute; plans run it on digits.")
-]
-
 RESULTS = Path("amongst.sqlite")
 
 
+@dataclass(frozen=True)
+class Searching:
+    """Options of a search."""
+
+    search_seeds: Annotated[
+        int | None,
+        typer.Option(
+            help="Search the grid with so many seeds; the chosen settings train with all."
+        ),
+    ] = None
+    screen: Annotated[
+        int | None,
+        typer.Option(
+            metavar="EPOCHS", help="First a short round of the whole grid; the best go on."
+        ),
+    ] = None
+    keep: Annotated[
+        float | None,
+        typer.Option(help="Share of the grid that goes on from --screen: 0.25 unless told."),
+    ] = None
+    refit: Annotated[
+        bool,
+        typer.Option("--refit", help="Report trainings on all training rows, none held out."),
+    ] = False
+    criterion: Annotated[
+        Criterion | None,
+        typer.Option(
+            help="Chooses settings on held-out rows: covering unless told; oracle reads true labels."
+        ),
+    ] = None
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A miniature in a minute; plans run it on digits.")
+    ] = False
+
+    def request(self, plan: str, **more: Any) -> Request:
+        """Of these options and more; a criterion that was named must have something to choose."""
+        from amongst.bench.plans import Request
+
+        own = vars(self) | {"criterion": (self.criterion or Criterion.covering).value}
+        made = Request(plan, **own, **more)
+        if self.criterion is not None:
+            made.check_searched("criterion")
+        return made
+
+
+@dataclass(frozen=True)
+class Running:
+    """Options that say where and how to run."""
+
+    device: Device = "auto"
+    engine: Annotated[
+        Engine, typer.Option(help="auto: a population on a GPU, processes elsewhere.")
+    ] = Engine.auto
+    workers: Annotated[
+        int | None, typer.Option(help="Processes; one for each core unless told.")
+    ] = None
+    ray_address: Annotated[str | None, typer.Option(help="Of a Ray cluster, e.g. auto.")] = None
+    store: Annotated[Path, typer.Option(help="File of results; a run goes on from it.")] = RESULTS
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what it would cost, and stop.")
+    ] = False
+
+    def options(self, files: Files | None = None) -> Options:
+        """For the runner."""
+        from amongst.bench.execute import Options
+
+        return Options(self.engine.value, self.device, self.workers, files, self.ray_address)
+
+
+@grouped
 def reproduce(
     plans: Annotated[
         list[PlanName],
@@ -139,33 +125,25 @@ def reproduce(
     methods: Methods = None,
     conditions: Conditions = None,
     models: Annotated[
-        Many, typer.Option(help="Only these: mlp, linear, convnet.", callback=named)
+        Many, typer.Option(help="Only these, e.g. mlp, linear, convnet.", callback=named)
     ] = None,
     seeds: Seeds = None,
-    epochs: Epochs = None,
+    epochs: Annotated[int | None, typer.Option(help="Instead of the plan's own.")] = None,
     search: Annotated[
         Search, typer.Option(help="Settings: published, each method's grid, one grid for all.")
     ] = Search.published,
-    search_seeds: SearchSeeds = None,
-    screen: Screen = None,
-    keep: Keep = None,
-    refit: Refit = False,
-    criterion: CriterionOption = None,
-    protocol: ProtocolOption = Protocol.default,
-    precision: Precision = "float32",
-    quick: Quick = False,
-    device: Device = "auto",
-    engine: EngineOption = Engine.auto,
-    workers: Workers = None,
-    ray_address: RayAddress = None,
-    store: StoreOption = RESULTS,
-    dry_run: DryRun = False,
+    *,
+    searching: Searching,
+    protocol: Annotated[
+        Protocol, typer.Option(help="Where paper and code differ.")
+    ] = Protocol.default,
+    precision: Annotated[
+        str, typer.Option(help="float32, float64; on a GPU also tf32, bf16.")
+    ] = "float32",
+    running: Running,
 ) -> None:
     """Run tables and figures of the paper; killed at any moment, the same command goes on."""
-    from amongst.bench.execute import Options
-    from amongst.bench.plans import Request
-
-    first = Request(
+    first = searching.request(
         plans[0].value,
         datasets=dataset_names(datasets),
         methods=method_names(methods),
@@ -174,21 +152,14 @@ def reproduce(
         seeds=seeds,
         epochs=epochs,
         search=search.value,
-        criterion=(criterion or Criterion.covering).value,
         protocol=protocol.value,
         precision=precision,
-        quick=quick,
-        search_seeds=search_seeds,
-        screen=screen,
-        keep=keep,
-        refit=refit,
     )
-    if criterion is not None:
-        first.check_searched("criterion")
     requests = [replace(first, plan=plan.value) for plan in dict.fromkeys(plans)]
-    _run(requests, Options(engine.value, device, workers, None, ray_address), store, dry_run)
+    _run(requests, running.options(), running.store, running.dry_run)
 
 
+@grouped
 def compare(
     data: Annotated[
         str,
@@ -199,75 +170,57 @@ def compare(
     methods: Methods = None,
     models: Annotated[Many, typer.Option(help="mlp, linear; repeatable.", callback=named)] = None,
     conditions: Conditions = None,
-    candidates: Candidates = None,
-    truth: Annotated[str | None, typer.Option(help="Column of true labels, to score by.")] = None,
-    features: Features = None,
-    ignore: Ignore = None,
-    separator: Separator = "|",
-    empty: Empty = EmptyRows.error,
-    kind: KindOption = KindName.auto,
+    *,
+    reading: Labelled,
     folds: Annotated[int | None, typer.Option(help="Of the cross-validation.")] = None,
     seeds: Seeds = None,
     epochs: Annotated[int | None, typer.Option(help="100 unless told; 10 with --quick.")] = None,
     search: Annotated[
         Search, typer.Option(help="none: defaults; grid: chosen without true labels.")
     ] = Search.none,
-    search_seeds: SearchSeeds = None,
-    screen: Screen = None,
-    keep: Keep = None,
-    refit: Refit = False,
-    criterion: CriterionOption = None,
-    quick: Quick = False,
-    device: Device = "auto",
-    engine: EngineOption = Engine.auto,
-    workers: Workers = None,
-    ray_address: RayAddress = None,
-    store: StoreOption = RESULTS,
-    dry_run: DryRun = False,
+    searching: Searching,
+    running: Running,
 ) -> None:
-    """Compare methods on one's own data, or on data sets of the catalogue."""
-    from amongst.bench.execute import Options
-    from amongst.bench.plans import Request
+    """Compare methods on one's own data, or on data sets of the catalogue.
 
-    columns = {"candidates": candidates, "truth": truth, "features": features, "ignore": ignore}
-    columns |= {"separator": separator} if separator != "|" else {}
-    columns |= {"empty": empty.value} if empty != EmptyRows.error else {}
-    columns |= {"kind": kind.value} if kind != KindName.auto else {}
-    datasets, files = _own(data, columns)
-    metric = "" if files is None or truth else "covering_test_last10"
-    request = Request(
+    On a file they have the settings that `fit` gives them, unless a search finds others.
+    """
+    from amongst.bench.sources import open_dataset
+
+    quick = searching.quick
+    datasets, files = _own(data, reading)
+    many = folds or (None if files is None and _have_split(datasets) else 3 if quick else 5)
+    seen, rows = True, None
+    if files is not None:
+        own = open_dataset(datasets[0], files)
+        seen, rows = own.has_truth, None if quick else len(own) * ((many or 2) - 1) // (many or 2)
+    request = searching.request(
         "compare",
         datasets=datasets,
         methods=method_names(methods),
         models=split(models),
         conditions=split(conditions),
-        folds=folds or (None if files is None and _have_split(datasets) else 3 if quick else 5),
+        folds=many,
         seeds=seeds,
         epochs=100 if epochs is None and not quick else epochs,
         search=search.value,
-        criterion=(criterion or Criterion.covering).value,
-        quick=quick,
-        metric=metric,
-        search_seeds=search_seeds,
-        screen=screen,
-        keep=keep,
-        refit=refit,
-        own=() if files is None else _words(data, columns),
+        metric="" if seen else "covering_test_last10",
+        own=() if files is None else _words(data, reading.typed()),
+        rows=rows,
     )
-    if criterion is not None:
-        request.check_searched("criterion")
-    _run([request], Options(engine.value, device, workers, files, ray_address), store, dry_run)
+    _run([request], running.options(files), running.store, running.dry_run)
 
 
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("amongst-demo"),
 ) -> None:
-    """Five methods on scikit-learn's digits: a table, a picture and a page in half a minute."""
+    """Digits with several possible labels, and what they are; then four methods compared."""
     from amongst.bench.demo import run_demo
     from amongst.bench.render import to_rich
 
     check_folder_target("--out", out)
     found = run_demo(out)
+    tell(found.found.in_words())
     screen().print(to_rich(found.table))
     for path in (found.picture, found.page, found.store):
         if path is not None:
@@ -276,8 +229,8 @@ def demo(
 
 def _run(requests: Sequence[Request], options: Options, store: Path, dry: bool) -> None:
     """One after another; what one of them would refuse is refused before the first begins."""
-    from amongst.bench.plans import plan_titles
-    from amongst.bench.session import checked_plan
+    from amongst.bench.paper import PLAN_TITLES
+    from amongst.bench.session import checked_plan, dry_run
 
     console = screen()
     if len(requests) > 1:
@@ -285,18 +238,15 @@ def _run(requests: Sequence[Request], options: Options, store: Path, dry: bool) 
             checked_plan(request, options, store)
     for request in requests:
         if dry and len(requests) > 1:
-            console.print(plan_titles()[request.plan], style="bold", highlight=False)
-        (_estimate if dry else _train)(request, options, store)
+            console.print(PLAN_TITLES[request.plan], style="bold", highlight=False)
+        if dry:
+            tell(str(dry_run(request, options, store)))
+        else:
+            _train(request, options, store)
     if not dry:
         command = shlex.join(["amongst", "report", str(store), "--html", "report.html"])
         line = f"For a page to look at: {command}"
         console.print(line, style="dim", highlight=False, markup=False, soft_wrap=True)
-
-
-def _estimate(request: Request, options: Options, store: Path) -> None:
-    from amongst.bench.session import dry_run
-
-    tell(str(dry_run(request, options, store)))
 
 
 def _train(request: Request, options: Options, store: Path) -> None:
@@ -310,12 +260,11 @@ def _train(request: Request, options: Options, store: Path) -> None:
         screen().print(to_rich(collect(kept.records(curves=False), plan)))
 
 
-def _own(data: str, columns: Mapping[str, Any]) -> tuple[tuple[str, ...], Files | None]:
+def _own(data: str, reading: Labelled) -> tuple[tuple[str, ...], Files | None]:
     """Names for the data, and the file behind them; None for those of the catalogue."""
     from amongst.bench.sources import OwnFile
     from amongst.checks import near_matches
-    from amongst.cli.reading import Columns
-    from amongst.datasets import names
+    from amongst.data import names
     from amongst.errors import DataNotFoundError
 
     path, given = Path(data), tuple(dict.fromkeys(dataset_names([data])))
@@ -326,8 +275,7 @@ def _own(data: str, columns: Mapping[str, Any]) -> tuple[tuple[str, ...], Files 
         near = near_matches(unknown, names())
         hint = f" Did you mean {' or '.join(near)}?" if near else ""
         raise DataNotFoundError(f"{unknown!r} is neither a file nor a name in the catalogue.{hint}")
-    read = Columns.of(path, **columns)
-    return (path.stem,), {path.stem: OwnFile(str(path), tuple(read.options.items()))}
+    return (path.stem,), {path.stem: OwnFile(str(path), tuple(reading.options().items()))}
 
 
 def _words(data: str, columns: Mapping[str, str | Many]) -> tuple[str, ...]:
@@ -342,7 +290,7 @@ def _words(data: str, columns: Mapping[str, str | Many]) -> tuple[str, ...]:
 
 def _have_split(datasets: Sequence[str]) -> bool:
     """Whether they come with test rows; all of them or none."""
-    from amongst.datasets import entry
+    from amongst.data import entry
     from amongst.errors import InputError
 
     found = {name: bool(entry(name).n_test) for name in datasets}

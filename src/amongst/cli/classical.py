@@ -77,40 +77,26 @@ def _request(datasets: tuple[str, ...], methods: tuple[str, ...], tune: bool) ->
 
 
 def _beside(entries: Iterable[Entry]) -> RichTable:
-    from amongst.bench.paper import dataset_title, method_title
+    from amongst.bench.places import dataset_title, method_title
 
     shown = RichTable(
+        *("data", "method", "here", "paper", "difference", "against one std of the paper"),
         title="Accuracy in 10-fold cross-validation, %, mean ± standard deviation over the folds",
         box=box.SIMPLE_HEAD,
     )
-    shown.add_column("data")
-    shown.add_column("method")
-    for head in ("here", "paper", "difference"):
-        shown.add_column(head, justify="right", no_wrap=True)
-    shown.add_column("against one std of the paper")
+    for column in shown.columns[2:5]:
+        column.justify, column.no_wrap = "right", True
     for entry in entries:
+        paper, away = entry.published, entry.difference
+        assert paper is not None
+        within = "within" if abs(away) <= paper.std else "above" if away > 0 else "below"
+        missing = f" ({entry.n} of {entry.planned} folds)" if entry.n < entry.planned else ""
         shown.add_row(
-            dataset_title(entry.place.dataset), method_title(entry.place.method), *_cells(entry)
+            dataset_title(entry.place.dataset),
+            method_title(entry.place.method),
+            f"{entry.mean:.2f} ± {entry.std:.2f}{missing}",
+            f"{paper.mean:.2f} ± {paper.std:.2f}",
+            f"{away:+.2f}",
+            within,
         )
     return shown
-
-
-def _cells(entry: Entry) -> tuple[str, str, str, str]:
-    published = entry.published
-    assert published is not None
-    unfinished = f" ({entry.n} of {entry.planned} folds)" if entry.n < entry.planned else ""
-    return (
-        f"{entry.mean:.2f} ± {entry.std:.2f}{unfinished}",
-        f"{published.mean:.2f} ± {published.std:.2f}",
-        f"{entry.difference:+.2f}",
-        _verdict(entry.difference, published.std),
-    )
-
-
-def _verdict(difference: float, std: float) -> str:
-    """Where a difference lies against one standard deviation.
-
-    >>> _verdict(0.5, 0.2), _verdict(-2.0, 2.0), _verdict(-3.0, 2.0)
-    ('above', 'within', 'below')
-    """
-    return "within" if abs(difference) <= std else "above" if difference > 0 else "below"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
 from rich import box
 from rich.console import Console
@@ -16,24 +15,13 @@ from rich.table import Table
 from rich.text import Text
 
 from amongst.cli.files import check_target
-from amongst.cli.saying import fail, tell
-from amongst.cli.wording import worded
-from amongst.datasets import (
-    CATALOGUE,
-    Check,
-    Entry,
-    Picture,
-    draw_picture,
-    entry,
-    fetch,
-    is_here,
-    load,
-    names,
-    picture,
-    verify,
-)
+from amongst.cli.saying import fail, in_words, tell
+from amongst.data import CATALOGUE, Entry, entry, is_here, names
 from amongst.errors import AmongstError, InputError
 from amongst.wording import counted
+
+if TYPE_CHECKING:
+    from amongst.data import Check, Picture
 
 __all__ = ["app"]
 
@@ -80,6 +68,8 @@ def info_command(
     ] = 0.3,
 ) -> None:
     """All that the catalogue says of a dataset, and what its candidate sets look like."""
+    from amongst.data import draw_picture, load, picture
+
     console = Console()
     with one_line_errors():
         if plot is not None:
@@ -107,6 +97,8 @@ def fetch_command(
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
 ) -> None:
     """Make sure that a dataset is on this machine; download what is missing."""
+    from amongst.data import fetch, load
+
     console = Console()
     with one_line_errors():
         for path in fetch(name, progress=not quiet):
@@ -122,6 +114,8 @@ def verify_command(
     ] = None,
 ) -> None:
     """Compare checksums, shape and statistics with the catalogue; exit 1 if something is wrong."""
+    from amongst.data import verify
+
     console = Console()
     checks: list[Check] = []
     with one_line_errors():
@@ -130,15 +124,14 @@ def verify_command(
             checks += found
             for check in found:
                 console.print(line_of(check), soft_wrap=True)
-    bad = [check for check in checks if check.state == "wrong"]
+    bad = sum(check.state == "wrong" for check in checks)
     absent, unread = (
         {check.dataset for check in checks if check.state == state}
         for state in ("absent", "unread")
     )
-    checked = {check.dataset for check in checks} - absent - unread
-    seen = counted(len(checked), "dataset")
+    seen = counted(len({check.dataset for check in checks} - absent - unread), "dataset")
     left = f"{len(absent)} not here" + (f", {len(unread)} not read" if unread else "")
-    console.print(f"\n{seen} checked, {left}, {len(bad)} wrong")
+    console.print(f"\n{seen} checked, {left}, {bad} wrong")
     if bad or (name is not None and (absent or unread)):
         raise typer.Exit(1)
 
@@ -150,7 +143,7 @@ def one_line_errors() -> Iterator[None]:
     try:
         yield
     except AmongstError as error:
-        fail(worded(str(error)), code=2 if isinstance(error, InputError) else 1)
+        fail(in_words(error), code=2 if isinstance(error, InputError) else 1)
 
 
 def catalogue_table() -> Table:
@@ -167,22 +160,12 @@ def catalogue_table() -> Table:
         table.add_column(column, justify="left" if left else "right", no_wrap=True)
     for found, after in zip(CATALOGUE, (*CATALOGUE[1:], None), strict=True):
         last = after is None or after.is_partial != found.is_partial
-        table.add_row(*row_of(found), end_section=last)
+        size = "–" if found.mean_size is None else f"{found.mean_size:.2f}"
+        away = "fetch" if found.can_be_fetched else "by hand"
+        here = "[green]yes[/]" if is_here(found) else away
+        numbers = (rows_of(found), f"{found.d:,}", str(found.n_classes), size)
+        table.add_row(found.name, *numbers, found.licence, here, end_section=last)
     return table
-
-
-def row_of(found: Entry) -> list[str]:
-    """The cells of a dataset's line in the table of all."""
-    size = "–" if found.mean_size is None else f"{found.mean_size:.2f}"
-    return [
-        found.name,
-        rows_of(found),
-        f"{found.d:,}",
-        str(found.n_classes),
-        size,
-        found.licence,
-        state_of(found),
-    ]
 
 
 def rows_of(found: Entry) -> str:
@@ -190,52 +173,44 @@ def rows_of(found: Entry) -> str:
     return f"{found.n_train:,}" + (f" + {found.n_test:,}" if found.n_test else "")
 
 
-def state_of(found: Entry) -> str:
-    """Whether it is on this machine, and if not, how it gets here."""
-    if is_here(found):
-        return "[green]yes[/]"
-    return "fetch" if found.can_be_fetched else "by hand"
-
-
 def facts(found: Entry) -> Table:
     """What the catalogue states, as a table of two columns."""
     table = Table(show_header=False, box=None, pad_edge=False)
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
-    for what, value in fact_lines(found):
+    for what, value in fact_lines(found).items():
         if value:
             table.add_row(escape(what), escape(value))
     return table
 
 
-def fact_lines(found: Entry) -> list[tuple[str, str]]:
-    """(what, value) of everything that an entry states; the value is empty where it does not."""
+def fact_lines(found: Entry) -> dict[str, str]:
+    """All that an entry states; the value is empty where it does not."""
     shape = " × ".join(map(str, found.row))
     named = ": " + ", ".join(found.class_names) if found.class_names else ""
     size = "generated from the true labels" if found.mean_size is None else f"{found.mean_size:.2f}"
-    inside = f"{found.truth_inside:.2%} of the rows" if found.is_partial else ""
-    return [
-        (found.name, found.title),
-        ("rows (n)", rows_of(found) + (" (training + test)" if found.n_test else "")),
-        ("features (d)", f"{found.d:,}" + (f" = {shape}" if len(found.row) > 1 else "")),
-        ("classes (K)", f"{found.n_classes}{named}"),
-        ("avg candidates", size),
-        ("true label inside", inside),
-        ("preprocessing", PREPROCESSING[found.scaling](found)),
-        ("in the paper", found.used_for),
-        ("licence", found.terms or found.licence),
-        ("cite", found.citation),
-        ("source", found.source),
-        *((file.name, f"sha256 {file.sha256 or 'not published'}") for file in found.files),
-        ("note", found.note),
-    ]
+    return {
+        found.name: found.title,
+        "rows (n)": rows_of(found) + " (training + test)" * bool(found.n_test),
+        "features (d)": f"{found.d:,}" + f" = {shape}" * (len(found.row) > 1),
+        "classes (K)": f"{found.n_classes}{named}",
+        "avg candidates": size,
+        "true label inside": f"{found.truth_inside:.2%} of the rows" if found.is_partial else "",
+        "preprocessing": PREPROCESSING[found.scaling].format(top=found.top),
+        "in the paper": found.used_for,
+        "licence": found.terms or found.licence,
+        "cite": found.citation,
+        "source": found.source,
+        **{file.name: f"sha256 {file.sha256 or 'not published'}" for file in found.files},
+        "note": found.note,
+    }
 
 
-PREPROCESSING: dict[str, Callable[[Entry], str]] = {
-    "unit": lambda found: f"pixels / {found.top:g}",
-    "channel": lambda _: "each channel to mean 0, variance 1, fitted on training rows",
-    "standard": lambda _: "each column to mean 0, variance 1, fitted on training rows",
-    "none": lambda _: "none",
+PREPROCESSING = {
+    "unit": "pixels / {top:g}",
+    "channel": "each channel to mean 0, variance 1, fitted on training rows",
+    "standard": "each column to mean 0, variance 1, fitted on training rows",
+    "none": "none",
 }
 
 
@@ -256,7 +231,7 @@ def line_of(check: Check) -> Text:
 def size_bars(shown: Picture, width: int = 48) -> Text:
     """The distribution of set sizes as bars."""
     counts = shown.size_counts
-    last = int(np.flatnonzero(counts)[-1]) if counts.any() else 0
+    last = int(counts.nonzero()[0].max(initial=0))
     total = max(int(counts.sum()), 1)
     text = Text("candidates of a row\n", style="bold")
     for size in range(1, last + 1):
@@ -271,7 +246,7 @@ def shade_map(shown: Picture) -> Text:
     """P(k ∈ s | j ∈ s) as shades, for as many classes as a terminal holds."""
     label = min(max(map(len, shown.class_names)), 12)
     shares = shown.shares.copy()
-    np.fill_diagonal(shares, 0)
+    shares[range(len(shares)), range(len(shares))] = 0
     top = max(float(shares.max()), 1e-12)
     text = Text("co-occurrence", style="bold")
     text.append(
@@ -287,10 +262,9 @@ def shade_map(shown: Picture) -> Text:
 
 def pair_table(shown: Picture) -> Table:
     """The pairs of classes that share most rows."""
-    table = Table(box=None, pad_edge=False)
-    table.add_column("most frequent pairs")
-    table.add_column("rows", justify="right")
-    table.add_column("share", justify="right")
+    table = Table("most frequent pairs", box=None, pad_edge=False)
+    for head in ("rows", "share"):
+        table.add_column(head, justify="right")
     for first, second, rows, share in shown.pairs():
         table.add_row(f"{escape(first)} – {escape(second)}", f"{rows:,}", f"{share:.0%}")
     return table

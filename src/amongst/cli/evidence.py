@@ -1,8 +1,12 @@
-"""`amongst evidence`: from stores to a committed folder, back to a store, and on to the pages."""
+"""`amongst evidence`: from stores to a committed folder, back to a store, and on to the pages.
+
+The study in the repository does it.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated
 
 import typer
@@ -31,10 +35,8 @@ def pack(
     ] = "",
 ) -> None:
     """Add every trial of these stores to a folder: Parquet and JSON, small enough to commit."""
-    from amongst.bench import evidence
-
     check_folder_target("--into", into)
-    found = evidence.pack(stores, into, revision=revision)
+    found = _study("lw2021.evidence").pack(stores, into, revision=revision)
     size = sum(path.stat().st_size for path in into.iterdir() if path.is_file())
     tell(f"{len(found.records):,} trials in {into}, {size / 2**20:.2f} MiB")
 
@@ -45,9 +47,7 @@ def unpack(
     store: Annotated[Path, typer.Option(help="Store to add them to.")] = Path("amongst.sqlite"),
 ) -> None:
     """Make a store of a folder again, so that `reproduce --store` goes on from it."""
-    from amongst.bench import evidence
-
-    tell(f"{evidence.unpack(folder, store):,} new trials in {store}")
+    tell(f"{_study('lw2021.evidence').unpack(folder, store):,} new trials in {store}")
 
 
 @app.command()
@@ -55,9 +55,15 @@ def pages(
     folder: Folder = PAPER,
     docs: Annotated[Path, typer.Option(help="Folder of the pages.")] = Path("docs"),
 ) -> None:
-    """Write reproduction.md, .html and figures from a folder: our results beside the paper's."""
-    from amongst.bench.reproduction import write_pages
-
+    """Write reproduction.md, .html and figures from a folder: our results beside the paper's. Of image plans,
+    write images-results.md."""
     check_folder_target("--docs", docs)
-    for path in write_pages(folder, docs):
+    images = _study("images_report").write_pages(folder, docs)
+    for path in images or _study("lw2021.reproduction").write_pages(folder, docs):
         tell(f"written to {path}")
+
+
+def _study(module: str) -> ModuleType:
+    from amongst.optional import import_study
+
+    return import_study(module, purpose="amongst evidence")

@@ -1,62 +1,296 @@
-"""Files at the command line's door: pipes to read from, targets that are safe to write to."""
+"""A person's files at the command line's door: the options that say how one is read, pipes to read
+from, and targets that are safe to write to."""
 
 from __future__ import annotations
 
 import atexit
+import inspect
 import io
 import os
+import secrets
 import shutil
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from functools import partial, wraps
+from inspect import Parameter
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import typer
 
-from amongst.errors import InputError
+from amongst.cli.saying import tell
+from amongst.errors import AmongstError, InputError, StoreError, named
+from amongst.wording import counted
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "READABLE",
-    "STANDARD",
-    "as_file",
-    "as_given",
-    "check_folder_target",
-    "check_table_target",
-    "check_target",
-    "write_table",
-]
+    from amongst.candidates import CandidateSets
+    from amongst.data import Table
 
 STANDARD = Path("-")
 """Standard input where a file is read, standard output where one is written."""
 READABLE = (".csv", ".tsv", ".txt", ".gz", ".parquet", ".pq", ".npz", ".mat")
+ROOM = 1 << 20
+"""Bytes that must fit where something is to be written: the usual network alone takes them."""
+FORMULAS = ("=", "+", "-", "@", "\t", "\r")
+"""What a formula begins with."""
 PIPES: dict[str, str] = {}
 """Of files that hold what was read from a pipe, the pipe."""
+WRITTEN = {r"\n": "\n", r"\t": "\t"}
+"""Separators as people write what cannot be seen."""
+
+Names = list[str] | None
+EmptyRows = Literal["error", "full"]
+KindName = Literal["auto", "annotators", "mask", "strings", "labels", "votes"]
+RaterName = Literal["votes", "dawid-skene", "one-coin"]
+
+File = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE",
+        help="CSV, Parquet, NPZ or .mat file; - for a CSV from stdin; or a folder of photos.",
+    ),
+]
+Candidates = Annotated[
+    Names,
+    typer.Option(
+        "--candidates",
+        "-c",
+        help="Column of candidate labels such as 'cat|dog'; repeat it for several annotators. Of a "
+        "folder of photos, the table that names them and their candidates; then its columns.",
+    ),
+]
+Features = Annotated[
+    Names,
+    typer.Option(
+        help="Feature columns, by commas or repeated. Of an NPZ or .mat file, the array of features."
+    ),
+]
+Index = Annotated[
+    str | None,
+    typer.Option(
+        "--index",
+        "--id",
+        help="Column that names the rows; of a Parquet file its index unless told.",
+    ),
+]
+Embeddings = Annotated[
+    Path | None,
+    typer.Option(
+        help="Parquet, NPZ or CSV of numbers, as many rows in the same order, such as embeddings of "
+        "texts: features beside the columns of FILE. Leave the texts themselves out by --ignore."
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Again:
+    """Options of a file that a model reads: what is named now, else what was named when fitting."""
+
+    candidates: Candidates = None
+    features: Features = None
+    index: Index = None
+    empty: Annotated[
+        EmptyRows | None, typer.Option(help="Rows without a label; as when fitting unless told.")
+    ] = None
+    raters: Annotated[
+        RaterName | None,
+        typer.Option(help="How annotators' answers become weights; as when fitting unless told."),
+    ] = None
+
+    embeddings: Embeddings = None
+
+    def given(self) -> dict[str, Any]:
+        """Of `read_for`."""
+        return {n: tuple(v) if isinstance(v, list) else v for n, v in asdict(self).items()}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Options that say how a file is read."""
+
+    candidates: Candidates = None
+    features: Features = None
+    ignore: Annotated[Names, typer.Option(help="Columns that are no features.")] = None
+    index: Index = None
+    separator: Annotated[str, typer.Option(help="Between the labels of a cell.")] = "|"
+    empty: Annotated[
+        EmptyRows, typer.Option(help="Rows without a label: an error, or full: any may be right.")
+    ] = "error"
+    kind: Annotated[
+        KindName,
+        typer.Option(
+            help="What --candidates hold: answers of annotators, 0/1 for each class (mask), "
+            "'cat|dog' (strings), 'cat:3|dog:1' or columns of weights (votes), or one label a cell; "
+            "auto looks."
+        ),
+    ] = "auto"
+    classes: Annotated[
+        Names,
+        typer.Option(help="All classes, by commas or repeated; found in the file unless told."),
+    ] = None
+    hierarchy: Annotated[
+        Path | None,
+        typer.Option(help="Table of parents and children: a parent stands for those below it."),
+    ] = None
+    raters: Annotated[
+        RaterName,
+        typer.Option(
+            help="How annotators' answers become weights: each a vote, or by how far each is to be "
+            "trusted: dawid-skene, or one-coin for few rows."
+        ),
+    ] = "votes"
+    header: Annotated[
+        bool | None,
+        typer.Option(
+            help="Whether the first line of a CSV names the columns; looked at unless told."
+        ),
+    ] = None
+    size: Annotated[
+        int | None,
+        typer.Option(help="Pixels a side that photos get; their own up to 64, else 64.", min=1),
+    ] = None
+
+    def read(self, file: Path) -> Table:
+        """The table in a file, or the photos of a folder."""
+        from amongst.data import read_table
+        from amongst.data.images import read_photos
+
+        options = self.options()
+        size = options.pop("size", None)
+        if not file.is_dir():
+            if size is not None:
+                raise InputError("--size is for a folder of photos; leave it out.")
+            return read_table(file, **options)
+        labels, columns = labels_of(file, options.pop("candidates", None))
+        if columns:
+            options["candidates"] = tuple(columns)
+        return read_photos(file, labels, image=options.pop("index", None), size=size, **options)
+
+    def options(self) -> dict[str, Any]:
+        """Of `amongst.data.read_table`; values that can be hashed."""
+        given = {n: tuple(v) if isinstance(v, list) else v for n, v in self.typed().items()}
+        given |= {"separator": WRITTEN.get(self.separator, self.separator), "guess": True}
+        given |= {"mixed": True, "outside": "some"}
+        if self.classes:
+            from amongst.candidates.cells import whole_numbers
+
+            parts = [part.strip() for name in self.classes for part in name.split(",")]
+            given["classes"] = tuple(whole_numbers([part for part in parts if part]))
+        return {name: str(v) if isinstance(v, Path) else v for name, v in given.items()}
+
+    def typed(self) -> dict[str, Any]:
+        """The options that are not as they are by default, true labels behind candidates."""
+        names = sorted(
+            (f.name for f in fields(self)), key=lambda n: n not in ("candidates", "truth")
+        )
+        default = type(self)()
+        found = {name: getattr(self, name) for name in names}
+        return {n: value for n, value in found.items() if value != getattr(default, n)}
+
+
+@dataclass(frozen=True)
+class Labelled(Reading):
+    """Options that say how a file is read, true labels included."""
+
+    truth: Annotated[
+        str | None, typer.Option(help="Column of true labels, only to report accuracy.")
+    ] = None
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """A command with arguments that are dataclasses; to the command line, these are their fields."""
+    own = inspect.signature(command, eval_str=True)
+    groups: dict[str, Any] = {
+        name: p.annotation for name, p in own.parameters.items() if is_dataclass(p.annotation)
+    }
+    listed = []
+    for name, parameter in own.parameters.items():
+        given = _options(groups[name]) if name in groups else [parameter]
+        listed += [one.replace(kind=Parameter.KEYWORD_ONLY) for one in given]
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        made = {
+            name: kind(**{f.name: given.pop(f.name) for f in fields(kind)})
+            for name, kind in groups.items()
+        }
+        command(**given, **made)
+
+    run.__signature__ = own.replace(parameters=listed)  # type: ignore[attr-defined]
+    return run
+
+
+def _options(kind: Any) -> list[Parameter]:
+    hints, keyword = get_type_hints(kind, include_extras=True), Parameter.KEYWORD_ONLY
+    return [
+        Parameter(f.name, keyword, default=f.default, annotation=hints[f.name])
+        for f in fields(kind)
+    ]
+
+
+def sets_of(table: Table, file: Path) -> CandidateSets:
+    """The candidate sets of a file, which must have some."""
+    if table.candidates is None:
+        names = ", ".join(map(str, [*table.columns.taken, *table.feature_names][:12]))
+        raise InputError(
+            f"{file.name} has no column that is plainly candidate labels.",
+            code="no-candidates",
+            argument="",
+            remedy=f"Name it with {named('candidates')}. Its columns: {names}.",
+        )
+    return table.candidates
+
+
+def tell_truth(table: Table, sets: CandidateSets) -> None:
+    """In how many rows the true label is no candidate, as of real raters; nothing where it always is."""
+    outside = 0 if table.truth is None else int((~sets.contains(table.truth)).sum())
+    if outside:
+        rows = counted(outside, "row")
+        tell(f"the true label is no candidate in {rows}, {outside / len(sets):.1%}")
+
+
+def labels_of(folder: Path, candidates: Any) -> tuple[Path, Names]:
+    """Of a folder, the table that ``--candidates`` names first, and the columns that it names then."""
+    first, *columns = list(candidates or ()) or [""]
+    if not Path(first).is_file():
+        raise InputError(
+            f"{folder} is a folder. Give a file. Of a folder of photos, name the table of their "
+            "labels first: --candidates labels.csv.",
+            code="no-table",
+        )
+    return Path(first), columns or None
+
+
+def file_of_labels(file: Path, candidates: Names) -> Path:
+    """The file that has the labels: of a folder of photos, their table."""
+    return labels_of(file, candidates)[0] if file.is_dir() else file
+
+
+def is_table_name(path: Path) -> bool:
+    """Whether a file is called as tables are."""
+    return path.suffix.lower() in READABLE
 
 
 def as_file(path: Path) -> Path:
     """The path; of a pipe, or of standard input ("-"), a file that has all of it and is gone when
     the command ends."""
     if path == STANDARD:
-        return _kept(_piped(), path, "stdin.csv")
+        if sys.stdin is None or sys.stdin.isatty():
+            raise InputError("- is standard input, and nothing is piped into it; name a file.")
+        return _kept(sys.stdin.buffer, path, "stdin.csv")
     if path.is_file() or path.is_dir() or not path.exists():
         return path
-    name = path.name if path.suffix.lower() in READABLE else f"{path.name}.csv"
     with path.open("rb") as source:
-        return _kept(source, path, name)
+        return _kept(source, path, path.name if is_table_name(path) else f"{path.name}.csv")
 
 
-def _piped() -> BinaryIO:
-    if sys.stdin is None or sys.stdin.isatty():
-        raise InputError("- is standard input, and nothing is piped into it; name a file.")
-    return sys.stdin.buffer
-
-
-def _kept(source: BinaryIO, path: Path, name: str) -> Path:
+def _kept(source: Any, path: Path, name: str) -> Path:
     folder = tempfile.TemporaryDirectory()
     atexit.register(folder.cleanup)
     kept = Path(folder.name) / name
@@ -64,6 +298,30 @@ def _kept(source: BinaryIO, path: Path, name: str) -> Path:
     with kept.open("wb") as target:
         shutil.copyfileobj(source, target)
     return kept
+
+
+def with_embeddings(file: Path, embeddings: Path | None) -> Path:
+    """A file of the columns of a table, and of the numbers that another has for its rows."""
+    if embeddings is None:
+        return file
+    import pandas as pd
+
+    from amongst.data import read_table
+    from amongst.data.frames import ColumnFile, open_table
+
+    table, found = open_table(file, None), read_table(embeddings).features
+    if not isinstance(table, ColumnFile):
+        raise InputError(
+            "goes with a table; an NPZ or .mat file has features.", argument="embeddings"
+        )
+    frame = table.parse(table.names, ()).reset_index(drop=True)
+    if len(frame) != len(found):
+        problem = f"has {len(found):,} rows, and {file.name} has {len(frame):,}."
+        raise InputError(problem, code="other-rows", argument="embeddings", got=str(embeddings))
+    names = [f"embedding {number}" for number in range(found.shape[1])]
+    joined = frame.join(pd.DataFrame(found, columns=names))
+    text = io.BytesIO(joined.to_csv(index=False).encode())
+    return _kept(text, file, f"{file.name.partition('.')[0]}.csv")
 
 
 def as_given(text: str) -> str:
@@ -107,7 +365,7 @@ def check_table_target(option: str, path: Path, inputs: tuple[Path | None, ...] 
 
 def write_table(frame: pd.DataFrame, path: Path) -> None:
     """Write as the ending says; ``-`` is standard output."""
-    from amongst.atomic import write_atomically
+    from amongst.files import write_atomically
 
     if path == STANDARD:
         typer.echo(_to_csv(frame), nl=False)  # bytes, whatever the terminal's encoding is
@@ -115,6 +373,31 @@ def write_table(frame: pd.DataFrame, path: Path) -> None:
     writer = _writer(path)
     assert writer is not None
     write_atomically(path, writer(frame))
+
+
+def harmless(frame: pd.DataFrame) -> pd.DataFrame:
+    """The table with ' before each text that a spreadsheet would take for a formula."""
+
+    def quoted(cell: Any) -> Any:
+        return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULAS) else cell
+
+    texts = {name: frame[name].map(quoted) for name in frame.select_dtypes(exclude="number")}
+    return frame.assign(**texts).rename(columns=quoted)
+
+
+def save_model(estimator: Any, out: Path, metadata: Any) -> None:
+    """Save to `out`; where that fails to the first place that takes it, which the error names."""
+    try:
+        estimator.save(out, metadata=metadata)
+    except StoreError as error:
+        for folder in (Path.cwd(), Path.home(), Path(tempfile.gettempdir())):
+            kept = folder / f"{out.stem}-{secrets.token_hex(4)}{out.suffix}"
+            with suppress(AmongstError):
+                estimator.save(kept, metadata=metadata)
+                remedy = f"The trained model is kept in {kept}."
+                error = StoreError(error.problem, code="kept-elsewhere", remedy=remedy)
+                break
+        raise error
 
 
 def _same(path: Path, other: Path) -> bool:
@@ -131,8 +414,8 @@ def _check_folder(option: str, path: Path) -> None:
         shown = path.parent if not path.parent.is_dir() else folder
         raise InputError(f"{option} {path}: the folder {shown} does not exist; make it first.")
     try:
-        with tempfile.TemporaryFile(dir=folder):
-            pass
+        with tempfile.TemporaryFile(dir=folder) as probe:
+            probe.write(bytes(ROOM))
     except OSError as error:
         reason = error.strerror or str(error)
         raise InputError(
@@ -143,22 +426,18 @@ def _check_folder(option: str, path: Path) -> None:
 def _writer(path: Path) -> Callable[[pd.DataFrame], bytes] | None:
     if path.exists() and not path.is_file():
         return _to_csv
-    writers = {
+    writers: dict[str, Callable[[pd.DataFrame], bytes]] = {
         ".csv": _to_csv,
         ".txt": _to_csv,
-        ".tsv": _to_tsv,
+        ".tsv": partial(_to_csv, separator="\t"),
         ".parquet": _to_parquet,
         ".pq": _to_parquet,
     }
     return writers.get(path.suffix.lower())
 
 
-def _to_csv(frame: pd.DataFrame) -> bytes:
-    return str(frame.to_csv(index=False)).encode()
-
-
-def _to_tsv(frame: pd.DataFrame) -> bytes:
-    return str(frame.to_csv(index=False, sep="\t")).encode()
+def _to_csv(frame: pd.DataFrame, separator: str = ",") -> bytes:
+    return str(frame.to_csv(index=False, sep=separator)).encode()
 
 
 def _to_parquet(frame: pd.DataFrame) -> bytes:

@@ -64,7 +64,7 @@ def dataset_names(values: Many) -> tuple[str, ...]:
     >>> dataset_names(["Kuzushiji-MNIST,mnist"])
     ('kmnist', 'mnist')
     """
-    from amongst.bench.paper import DATASET_TITLES
+    from amongst.bench.places import DATASET_TITLES
 
     titles = {title.lower(): name for name, title in DATASET_TITLES.items()}
     return tuple(titles.get(value.lower(), value) for value in split(values))

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from amongst.cli.files import check_folder_target, check_target
 from amongst.cli.results import Results
@@ -17,16 +16,11 @@ from amongst.errors import InputError
 
 if TYPE_CHECKING:
     from amongst.bench.report import Report
-    from amongst.bench.tables import Table
 
 __all__ = ["report"]
 
 
-class Paired(StrEnum):
-    """Paired tests by their names."""
-
-    wilcoxon = "wilcoxon"
-    t = "t"
+Paired = StrEnum("Paired", "wilcoxon t")
 
 
 def report(
@@ -53,6 +47,8 @@ def report(
     holm: Annotated[bool, typer.Option("--holm", help="Correct p over each table.")] = False,
 ) -> None:
     """Show what a store holds: in the terminal, or as a page, Markdown, LaTeX, CSV, figures."""
+    from amongst.bench.figures import report_figures
+    from amongst.bench.render import to_rich
     from amongst.bench.report import read_report
     from amongst.bench.tables import Significance
 
@@ -61,7 +57,7 @@ def report(
     rule = Significance(test.value, alpha, "holm" if holm else "none")
     found = read_report(store, metric=metric, significance=rule)
     written = [_write(name, path, found, title) for name, path in wanted.items() if path]
-    drawn = _draw(found, figures) if figures else []
+    drawn = report_figures(found.records, found.tables, figures) if figures else []
     written += drawn
     console = screen()
     if figures and not drawn:
@@ -69,7 +65,9 @@ def report(
     for path in written:
         tell(f"written to {path}")
     if not written:
-        _show(found, console)
+        for table in found.tables:
+            console.print(to_rich(table), "")
+        console.print("For a page to look at: --html FILE", style="dim")
 
 
 def _check_targets(wanted: dict[str, Path | None], figures: Path | None, store: Path) -> None:
@@ -88,37 +86,15 @@ def _check_targets(wanted: dict[str, Path | None], figures: Path | None, store: 
 
 
 def _write(name: str, path: Path, report: Report, title: str) -> Path:
-    from amongst.atomic import write_atomically
-    from amongst.bench.render import to_latex, to_markdown
+    from amongst.bench.render import to_csv, to_latex, to_markdown
     from amongst.bench.report import to_html
+    from amongst.files import write_atomically
 
     texts: dict[str, Callable[[], str]] = {
         "--html": lambda: to_html(report, title=title),
         "--markdown": lambda: "\n".join(map(to_markdown, report.tables)),
         "--latex": lambda: "\n".join(map(to_latex, report.tables)),
-        "--csv": lambda: _csv(report.tables),
+        "--csv": lambda: to_csv(*report.tables),
     }
     write_atomically(path, texts[name]().encode())
     return path
-
-
-def _csv(tables: tuple[Table, ...]) -> str:
-    """One head for all tables."""
-    from amongst.bench.render import to_csv
-
-    parts = [to_csv(table) for table in tables]
-    return parts[0] + "".join(part.partition("\n")[2] for part in parts[1:])
-
-
-def _draw(report: Report, folder: Path) -> list[Path]:
-    from amongst.bench.figures import report_figures
-
-    return report_figures(report.records, report.tables, folder)
-
-
-def _show(report: Report, console: Console) -> None:
-    from amongst.bench.render import to_rich
-
-    for table in report.tables:
-        console.print(to_rich(table), "")
-    console.print("For a page to look at: --html FILE", style="dim")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich import box
+from rich.markup import escape
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -50,8 +51,7 @@ def results(
     ] = False,
 ) -> None:
     """Ask a store what it holds, or export it."""
-    from amongst.bench.export import read_records
-    from amongst.bench.narrow import narrow_records
+    from amongst.bench.export import narrow_records, read_records
 
     if export is not None:
         check_target("--export", export, (store,))
@@ -68,22 +68,21 @@ def results(
 
 
 def _export(records: Sequence[Record], store: Path, target: Path) -> None:
-    from amongst.bench.export import read_requests, write_records, write_requests
+    from amongst.bench.columns import check_ending, write_export
+    from amongst.bench.export import read_requests
     from amongst.errors import InputError
     from amongst.wording import counted
 
     if not records:
         raise InputError(f"{store} holds no records, so that there is nothing to export.")
-    path = write_records(records, target)
-    write_requests(read_requests(store), path)
+    path = write_export(records, read_requests(store), check_ending("export", target))
     tell(f"{counted(len(records), 'record')} written to {path}")
 
 
 def _summary(records: Sequence[Record], store: Path) -> RichTable:
     """Methods below their data, so that no name is cut in 80 columns."""
-    from amongst.bench.estimate import readable
-    from amongst.bench.paper import dataset_title
-    from amongst.wording import counted
+    from amongst.bench.places import dataset_title
+    from amongst.wording import counted, readable
 
     total = readable(sum(record.seconds for record in records))
     title = f"{store.name}: {counted(len(records), 'trial')}, {total} of training"
@@ -100,11 +99,11 @@ def _summary(records: Sequence[Record], store: Path) -> RichTable:
 
 
 def _line(method: str, model: str, records: Sequence[Record]) -> tuple[str, ...]:
-    from amongst.bench.paper import method_title
+    from amongst.bench.places import method_title
 
-    accuracies = [record.metrics.get("accuracy_last10") for record in records]
+    accuracies = [record.metrics.get(_accuracy_of(record)) for record in records]
     return (
-        method_title(method) + ("" if model == "-" else f", {model}"),
+        escape(method_title(method) + ("" if model == "-" else f", {model}")),
         str(len(records)),
         str(len({str(sorted(record.trial.settings.items())) for record in records})),
         str(sum(record.failed for record in records) or "–"),
@@ -112,8 +111,14 @@ def _line(method: str, model: str, records: Sequence[Record]) -> tuple[str, ...]
     )
 
 
+def _accuracy_of(record: Record) -> str:
+    """The mean of the last ten epochs; where there are views at prediction, which only the end has, the
+    last."""
+    return "accuracy_final" if "accuracy_plain" in record.metrics else "accuracy_last10"
+
+
 def _grouped(records: Iterable[Record], *names: str) -> dict[tuple[str, ...], list[Record]]:
-    from amongst.bench.grouping import grouped
+    from amongst.bench.record import grouped
 
     return grouped(records, lambda record: tuple(getattr(record.trial, n) for n in names))
 

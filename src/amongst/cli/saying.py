@@ -1,21 +1,31 @@
-"""Errors and warnings as one line each on standard error."""
+"""Errors and warnings as one line each on standard error, in the words of the running command."""
 
 from __future__ import annotations
 
 import os
 import sys
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from rich.console import Console
 
-from amongst.cli.wording import worded
+from amongst.errors import NOTHING, AmongstError, AmongstWarning, as_option, without_secrets
+from amongst.processes import interrupts
 
-__all__ = ["fail", "interruptible", "one_line_warnings", "screen", "tell"]
+OPTIONS: ContextVar[Callable[[], Collection[str]] | None] = ContextVar("OPTIONS", default=None)
+"""Tells the arguments that are options of the running command; None where any may be one."""
 
+OTHER_NAMES = {"random_state": ("seed",), "condition": ("conditions",), "path": ("export", "plot")}
+"""Arguments of Python whose option has another name: one of these."""
+
+WORDS = {"y": "the table of candidates", "X": "the features"}
+"""What is no option, as a person at the command line calls it."""
+
+OVERFLOW = "some feature values are too large to compute with; rescale them."
 WITHOUT = "no model was written"
 WIDEST = 1000
 """Columns of a pipe or file, unless the environment says COLUMNS."""
@@ -39,11 +49,36 @@ def fail(message: str, code: int = 2) -> NoReturn:
     sys.exit(code)
 
 
+def options_of(command: Any, words: Sequence[str]) -> set[str]:
+    """The options of the command that these words run, also of one inside another."""
+    for word in words:
+        command = getattr(command, "commands", {}).get(word, command)
+    return {option.name for option in command.params if option.param_type_name == "option"}
+
+
+def in_words(told: AmongstError | AmongstWarning) -> str:
+    """An error or a warning as one line for a person at the command line."""
+    audience = "command" if told.audience == "python" else "fitted"
+    return " ".join(told.said(audience, _as_typed).split())
+
+
+def _as_typed(name: str, value: Any) -> str | None:
+    ask = OPTIONS.get()
+    if ask is None:
+        return as_option(name, value)
+    options = ask()
+    known = next((n for n in (name, *OTHER_NAMES.get(name, ())) if n in options), None)
+    if known is None:
+        return WORDS.get(name) if value is NOTHING else None
+    return as_option(known, value)
+
+
 @contextmanager
 def interruptible(place: str | Path | None) -> Iterator[None]:
-    """Ctrl-C inside is one line, which says how to go on where there is a place to go on from."""
+    """Ctrl-C (or SIGTERM, or a closed terminal) inside is one line, which says how to go on where there is a place to go on from."""
     try:
-        yield
+        with interrupts():
+            yield
     except KeyboardInterrupt:
         kept = place is not None and (isinstance(place, str) or place.exists())
         fail(f"interrupted; {f'the same command goes on from {place}' if kept else WITHOUT}.", 130)
@@ -54,8 +89,10 @@ def one_line_warnings() -> Iterator[None]:
     """Every warning once, without the place in the code; nothing on what packages will change."""
     said: set[str] = set()
 
-    def show(message: Warning | str, *_: object) -> None:
-        line = worded(str(message))
+    def show(message: Warning | str, category: type[Warning], *_: object) -> None:
+        line = in_words(message) if isinstance(message, AmongstWarning) else str(message)
+        if issubclass(category, RuntimeWarning) and line.startswith("overflow"):
+            line = OVERFLOW
         if line not in said:
             said.add(line)
             _say(f"warning: {line}", "yellow")
@@ -69,4 +106,5 @@ def one_line_warnings() -> Iterator[None]:
 
 def _say(message: str, style: str) -> None:
     console = Console(stderr=True, highlight=False, soft_wrap=True)
-    console.print(f"amongst: {message}", markup=False, style=style)
+    with suppress(OSError):  # the terminal may be closed
+        console.print(f"amongst: {without_secrets(message)}", markup=False, style=style)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,199 +12,169 @@ from rich.table import Table as RichTable
 
 from amongst.cli.files import (
     STANDARD,
+    Again,
+    Embeddings,
+    Features,
+    File,
+    Index,
+    Labelled,
     as_file,
     check_table_target,
     check_target,
+    file_of_labels,
+    grouped,
+    harmless,
+    is_table_name,
+    labels_of,
+    save_model,
+    sets_of,
+    tell_truth,
+    with_embeddings,
     write_table,
 )
-from amongst.cli.fitted import features_for, known_candidates, load_model, read_for
-from amongst.cli.reading import Columns, apart, frame_of, one_or_many, sets_of
-from amongst.cli.saying import interruptible, tell
+from amongst.cli.saying import interruptible, screen, tell
+from amongst.cli.training import Training
 from amongst.wording import counted
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from amongst.candidates import CandidateSets
-    from amongst.datasets import Table
-    from amongst.estimators import PartialLabelClassifier
-
-__all__ = ["describe", "disambiguate", "fit", "predict"]
+    from amongst.data import Table
 
 console = Console()
 
 MOST_BARS = 30
 """Sizes of candidate sets that `describe` draws one by one."""
 
+MOST_RATERS = 20
+"""Raters that `describe` lists one by one."""
 
-class EmptyRows(StrEnum):
-    """What a row without labels means."""
-
-    error = "error"
-    full = "full"
-
-
-class KindName(StrEnum):
-    """What the columns of candidates hold."""
-
-    auto = "auto"
-    annotators = "annotators"
-    mask = "mask"
-    strings = "strings"
-    labels = "labels"
-
-
-class MethodName(StrEnum):
-    """Neural methods by their names."""
-
-    lw = "lw"
-    rc = "rc"
-    cc = "cc"
-    proden = "proden"
-    clpl = "clpl"
-    average = "average"
-
-
-File = Annotated[
-    Path,
-    typer.Argument(metavar="FILE", help="CSV, Parquet, NPZ or .mat file; - for a CSV from stdin."),
-]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A file written by `amongst fit`.")]
+SafeCsv = Annotated[
+    bool,
+    typer.Option("--safe-csv", help="' before text that a spreadsheet would take for a formula."),
+]
 Out = Annotated[Path, typer.Option(help="File to write: .csv, .tsv or .parquet; - prints CSV.")]
-Candidates = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--candidates",
-        "-c",
-        help="Column of candidate labels such as 'cat|dog'; repeat it for several annotators.",
-    ),
-]
-Truth = Annotated[str | None, typer.Option(help="Column of true labels, only to report accuracy.")]
-Features = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="Feature columns, by commas or repeated. Of an NPZ or .mat file, the array of features."
-    ),
-]
-Ignore = Annotated[list[str] | None, typer.Option(help="Columns that are no features.")]
-Index = Annotated[
-    str | None,
-    typer.Option(help="Column that names the rows; of a Parquet file its index unless told."),
-]
-Separator = Annotated[str, typer.Option(help="Between the labels of a cell.")]
-Empty = Annotated[
-    EmptyRows, typer.Option(help="Rows without a label: an error, or full: any may be right.")
-]
-KindOption = Annotated[
-    KindName,
-    typer.Option(
-        "--kind",
-        help="What --candidates hold: answers of annotators, 0/1 for each class (mask), 'cat|dog' "
-        "(strings), or one label a cell; auto looks.",
-    ),
-]
-MethodOption = Annotated[MethodName, typer.Option(help="What to train with.", case_sensitive=False)]
-Psi = Annotated[
-    str | None,
-    typer.Option(help="Binary loss of lw, average and clpl, e.g. sigmoid; their own unless told."),
-]
-Network = Annotated[str, typer.Option(help="mlp or linear.")]
-Epochs = Annotated[int, typer.Option(help="Passes over the rows.")]
-BatchSize = Annotated[
-    int | None, typer.Option(help="Rows a step; 256 unless told, fewer on few rows.")
-]
-Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
-Seed = Annotated[int, typer.Option(help="Random seed.")]
 
 
-def describe(
-    file: File,
-    candidates: Candidates = None,
-    truth: Truth = None,
-    features: Features = None,
-    ignore: Ignore = None,
-    separator: Separator = "|",
-    empty: Empty = EmptyRows.error,
-    kind: KindOption = KindName.auto,
-) -> None:
+@grouped
+def describe(file: File, reading: Labelled) -> None:
     """Show what the candidate sets of a file look like."""
     file = as_file(file)
-    cells = {"empty": empty.value, "kind": kind.value}
-    others = {"truth": truth, "features": features, "ignore": ignore} | cells
-    columns = Columns.of(file, candidates, separator, **others)
-    table = columns.read(file)
+    table = reading.read(file)
     sets = sets_of(table, file)
     facts = sets.describe()
-    title = f"{file.name}: {counted(table.features.shape[1], 'feature')}"
+    seen = len(table.feature_names)
+    what = counted(seen, "feature") if seen else counted(len(table), "photo")
+    title = f"{file.name}: {what}"
     shown = RichTable(title=escape(title), show_header=False)
     for what, value in facts.rows():
         shown.add_row(what, escape(value))
     console.print(shown)
+    _draw_classes(sets)
     _draw_sizes(facts.size_histogram.tolist())
+    if sets.answers is not None and reading.raters != "votes":
+        _show_raters(sets.answers.fit(reading.raters, sets.n_classes).to_frame())
     if table.truth is not None:
         tell(f"true label amongst the candidates: {sets.contains(table.truth).mean():.1%}")
 
 
+@grouped
 def fit(
     file: File,
     out: Annotated[Path, typer.Option(help="Model file to write.")],
-    candidates: Candidates = None,
-    truth: Truth = None,
-    features: Features = None,
-    ignore: Ignore = None,
-    index: Index = None,
-    separator: Separator = "|",
-    empty: Empty = EmptyRows.error,
-    kind: KindOption = KindName.auto,
-    method: MethodOption = MethodName.lw,
-    psi: Psi = None,
+    reading: Labelled,
+    training: Training,
+    budget: Annotated[
+        str | None,
+        typer.Option(help="How long to try methods, such as 30s, 1min, 2h; 1min unless told."),
+    ] = None,
+    folds: Annotated[
+        int | None,
+        typer.Option(help="Parts of the rows to hold out in turn: 5, or none for a named method."),
+    ] = None,
     beta: Annotated[
         str | None,
         typer.Option(help="LW's leverage on non-candidates: a number, or auto, the default."),
     ] = None,
-    model: Network = "mlp",
-    epochs: Epochs = 100,
-    batch_size: BatchSize = None,
     lr: Annotated[
         float | None, typer.Option(help="Learning rate; the method's own unless told.")
     ] = None,
     weight_decay: Annotated[
         float | None, typer.Option(help="L2 regularisation; the method's own unless told.")
     ] = None,
-    device: Device = "auto",
-    seed: Seed = 0,
+    outside: Annotated[
+        str | None,
+        typer.Option(
+            help="Share of rows whose true label may be none of their candidates, or auto to find it."
+        ),
+    ] = None,
     checkpoint: Annotated[
         Path | None, typer.Option(help="File to keep the run in; the same command goes on.")
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
+    embeddings: Embeddings = None,
+    reviewed: Annotated[
+        Path | None,
+        typer.Option(help="CSV of `amongst review`: the labels in it are taken as certain."),
+    ] = None,
+    picture: Annotated[
+        Path | None,
+        typer.Option(help="Of photos: a picture of some, and what was chosen; .png, .svg or .pdf."),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
 ) -> None:
-    """Train a classifier on a file and write it to --out."""
-    check_target("--out", out, (file, checkpoint))
+    """Train a classifier on a file, or a folder of photos, and write it to --out.
+
+    Unless a method is named, or a setting of a network, many methods are tried on held-out rows; of
+    photos, LW trains the network fastnet.
+    """
+    check_target("--out", out, (file, checkpoint, reviewed, embeddings))
+    if picture is not None:
+        check_target("--picture", picture, (file, checkpoint, reviewed, out))
+    training = training.for_photos() if file.is_dir() else training
     if checkpoint is not None:
         check_target("--checkpoint", checkpoint, (file,))
-    check_device(device)
-    own = own_params(method, psi=psi, beta=None if beta is None else _leverage(beta))
-    file = as_file(file)
-    others = {"truth": truth, "features": features, "ignore": ignore, "index": index}
-    cells = {"empty": empty.value, "kind": kind.value}
-    columns = Columns.of(file, candidates, separator, **(others | cells))
-    table = columns.read(file)
+    training.check_device()
+    settings: dict[str, Any] = {"beta": beta, "lr": lr, "weight_decay": weight_decay}
+    settings["outside"] = outside
+    settings["checkpoint"] = None if checkpoint is None else str(checkpoint)
+    estimator = training.chosen(settings, budget, folds, verbose=not quiet)
+    file = with_embeddings(as_file(file), embeddings)
+    table = reading.read(file)
     sets = sets_of(table, file)
-    params: dict[str, Any] = own | {
-        "model": model,
-        "epochs": epochs,
-        "batch_size": "auto" if batch_size is None else batch_size,
-        "lr": lr,
-        "weight_decay": weight_decay,
-        "device": device,
-        "random_state": seed,
-        "checkpoint": None if checkpoint is None else str(checkpoint),
-        "verbose": not quiet,
-    }
+    if reviewed is not None:
+        from amongst.review import reviewed_sets
+
+        sets = reviewed_sets(table, file_of_labels(file, reading.candidates), reviewed)
+    estimator.encodes = True
+    if table.frame.ndim == 2:  # a table, not photos
+        _check_features(table.frame)
     with interruptible(checkpoint):
-        estimator = estimator_of(method)(**params).fit(frame_of(table), sets)
-    estimator.save(out, metadata=columns.told(file))
-    _report(estimator, table, sets, out)
+        estimator.fit(table.frame, sets)
+    save_model(estimator, out, table.told())
+    for line in () if estimator.encoder_ is None else estimator.encoder_.notes_:
+        tell(line)
+    if hasattr(estimator, "leaderboard_"):
+        _show_leaderboard(estimator)
+    else:
+        tell("How often it is wrong on new rows is not known: --folds 5 estimates it.")
+    inside = estimator.score(table.frame, sets)
+    tell(
+        f"{len(table):,} rows, {sets.n_classes} classes; "
+        f"prediction amongst the candidates for {inside:.1%} of them."
+    )
+    if table.truth is not None:
+        tell_truth(table, sets)
+        tell(f"accuracy on these rows: {estimator.score(table.frame, table.truth):.1%}")
+        right = (estimator.disambiguate(table.frame, sets)["label"] == table.truth).mean()
+        tell(f"right candidate found: {right:.1%}")
+    tell(f"model written to {out}")
+    if picture is not None:
+        from amongst.data.pictures import draw_rows
+
+        draw_rows(table.frame, sets, estimator.disambiguate(table.frame, sets), picture)
+        tell(f"picture written to {picture}")
 
 
 def predict(
@@ -214,105 +183,146 @@ def predict(
     out: Out,
     features: Features = None,
     index: Index = None,
+    embeddings: Embeddings = None,
+    safe_csv: SafeCsv = False,
 ) -> None:
     """Predict the class of every row of a file: label, confidence, probabilities."""
     import pandas as pd
 
-    estimator, file = _opened(model, file, out)
-    table = read_for(estimator, file, None, features, index, labelled=False)
-    X = features_for(estimator, table)
+    check_table_target("--out", out, (model, file))
+    estimator = load_model(model)
+    named = None if features is None else tuple(features)
+    options = {"features": named, "index": index, "embeddings": embeddings}
+    table, X = read_for(estimator, file, **options, labelled=False)
     answer = pd.DataFrame({"label": estimator.predict(X)})
     if hasattr(estimator, "predict_proba"):
         proba = estimator.predict_proba(X)
         answer["confidence"] = proba.max(axis=1)
         columns = [f"p({label})" for label in estimator.classes_]
         answer = answer.join(pd.DataFrame(proba, columns=columns))
-    _write(answer, table, out)
+    write_answer(answer, table, out, safe_csv)
 
 
+@grouped
 def disambiguate(
-    model: Model,
-    file: File,
-    out: Out,
-    candidates: Candidates = None,
-    features: Features = None,
-    index: Index = None,
-    empty: Annotated[
-        EmptyRows | None, typer.Option(help="Rows without a label; as when fitting unless told.")
-    ] = None,
+    model: Model, file: File, out: Out, again: Again, safe_csv: SafeCsv = False
 ) -> None:
     """Find the most likely candidate of every row: label, confidence, runner-up."""
-    estimator, file = _opened(model, file, out)
-    columns = apart(file, candidates) or known_candidates(estimator, file)
-    table = read_for(estimator, file, one_or_many(columns), features, index, empty)
-    answer = estimator.disambiguate(features_for(estimator, table), sets_of(table, file))
-    _write(answer, table, out)
-
-
-def _opened(model: Path, file: Path, out: Path) -> tuple[PartialLabelClassifier, Path]:
-    """The estimator in a file and the table for it; a place to write that is taken is refused."""
     check_table_target("--out", out, (model, file))
-    return load_model(model), as_file(file)
+    estimator = load_model(model)
+    table, X = read_for(estimator, file, **again.given())
+    write_answer(estimator.disambiguate(X, sets_of(table, file)), table, out, safe_csv)
 
 
-def estimator_of(method: MethodName) -> Any:
-    """The class of the estimator by the name of its method."""
-    from amongst.estimators import ESTIMATORS, NeuralClassifier
+def load_model(path: Path) -> Any:
+    """The model in a file; one that was fitted on a GPU answers on a machine without one, too."""
+    from amongst.errors import FileFormatError, InputError
+    from amongst.estimators import load
+    from amongst.train import as_device
 
-    return next(
-        estimator
-        for estimator in ESTIMATORS.values()
-        if issubclass(estimator, NeuralClassifier) and estimator.method.name == method
-    )
-
-
-def own_params(method: MethodName, **given: Any) -> dict[str, Any]:
-    """What was asked for of the method's own parameters; an error where it has none of the name."""
-    from amongst.errors import InputError
-
-    asked = {name: value for name, value in given.items() if value is not None}
-    known = estimator_of(method)().get_params()
-    for name in asked:
-        if name not in known:
-            raise InputError(f"--method {method.value} has no --{name}; leave it out.")
-    return asked
-
-
-def _leverage(text: str) -> float | str:
     try:
-        return float(text)
-    except ValueError:
-        return text
+        estimator: Any = load(path)
+    except FileFormatError as error:
+        if not is_table_name(path):
+            raise
+        problem = f"{path} is no model; the model comes first, the file after."
+        raise FileFormatError(problem, code="no-model") from error
+    try:
+        as_device(getattr(estimator, "device", "cpu"))
+    except InputError:
+        estimator.set_params(device="auto")
+    return estimator
 
 
-def check_device(device: str) -> None:
-    """A kind of device that people have; whether it is here is found out later."""
-    from amongst.errors import InputError
+def read_for(estimator: Any, file: Path, **named: Any) -> tuple[Table, Any]:
+    """The file as the model was fitted, and its features: with names for a model that has names."""
+    from amongst.data.images import read_photos_like
+    from amongst.data.tables import Fitted, read_like
 
-    if device.partition(":")[0] not in ("auto", "cpu", "cuda", "mps", "xpu"):
-        raise InputError(f"--device {device} is unknown; choose auto, cpu or cuda.")
+    if file.is_dir():
+        options = {n: named[n] for n in ("empty", "raters") if named.get(n) is not None}
+        labels = None
+        if named.get("labelled", True):
+            labels, columns = labels_of(file, named.get("candidates"))
+            options |= {"image": named.get("index")}
+            options |= {"candidates": tuple(columns)} if columns else {}
+        photos = read_photos_like(file, labels, estimator.metadata_, **options)
+        return photos, photos.frame
+    encoder = estimator.encoder_
+    names = getattr(estimator, "feature_names_in_", None) if encoder is None else encoder.used_
+    fitted = Fitted(
+        names=None if names is None else tuple(names),
+        n_features=estimator.n_features_in_ if encoder is None else len(encoder.used_),
+        classes=tuple(estimator.classes_.tolist()),
+        told=estimator.metadata_,
+        mixed=encoder is not None,
+    )
+    file = with_embeddings(as_file(file), named.pop("embeddings", None))
+    table = read_like(file, fitted, **named)
+    return table, table.features if names is None else table.frame
 
 
-def _write(answer: pd.DataFrame, table: Table, out: Path) -> None:
-    answer.insert(0, "row", table.index)
-    write_table(answer, out)
+def _show_leaderboard(estimator: Any) -> None:
+    """What was tried, what each is good for, and why that one answers."""
+    shown = RichTable("method", "share", "error, %", "surprise", "s", "", title="held-out rows")
+    for line in estimator.leaderboard_.itertuples():
+        known = line.rows > 0
+        error = f"{100 * line.error:.1f} ± {196 * line.error_se:.1f}" if known else ""
+        risk = f"{line.risk:.3f}" if known else ""
+        cells = (line.method, f"{line.share:.0%}", error, risk, f"{line.seconds:.1f}", line.note)
+        shown.add_row(*map(escape, cells))
+    screen().print(shown)
+    tell(estimator.chosen_)
+
+
+def _show_raters(found: pd.DataFrame) -> None:
+    """How far each rater is to be trusted, the least first; of very many the ends."""
+    found = found.sort_values("reliability", kind="stable")
+    half = MOST_RATERS // 2
+    parts = [found] if len(found) <= MOST_RATERS else [found[:half], found[-half:]]
+    shown = RichTable("rater", "answers", "right", title="how far each rater is to be trusted")
+    for part in parts:
+        for rater, answers, right in part.itertuples(index=False):
+            shown.add_row(escape(str(rater)), f"{answers:,}", f"{right:.1%}")
+        if part is not parts[-1]:
+            shown.add_section()
+    console.print(shown)
+
+
+def _check_features(frame: pd.DataFrame) -> None:
+    """A warning where no row differs from another, so that all get one class."""
+    from amongst.errors import AmongstWarning, warn
+
+    few = frame.iloc[[0, len(frame) // 2, -1]]  # where they differ there is no need to read on
+    alike = all((rows.astype(str).nunique() <= 1).all() for rows in (few, frame))
+    if len(frame) > 1 and len(frame.columns) and alike:
+        problem = "the features are the same in every row, so that every row gets the same class."
+        warn(AmongstWarning(problem, code="one-row"))
+
+
+def write_answer(answer: pd.DataFrame, table: Table, out: Path, safe: bool = False) -> None:
+    """A table of answers, the names of its rows first."""
+    name = table.columns.index
+    answer.insert(0, "row" if name is None or name in answer else name, table.index)
+    write_table(harmless(answer) if safe else answer, out)
     if out != STANDARD:
         tell(f"{counted(len(answer), 'row')} written to {out}")
 
 
-def _report(
-    estimator: PartialLabelClassifier, table: Table, sets: CandidateSets, out: Path
-) -> None:
-    frame = frame_of(table)
-    tell(
-        f"{len(table):,} rows, {sets.n_classes} classes; "
-        f"prediction amongst the candidates for {estimator.score(frame, sets):.1%} of them."
-    )
-    if table.truth is not None:
-        tell(f"accuracy on these rows: {estimator.score(frame, table.truth):.1%}")
-        right = (estimator.disambiguate(frame, sets)["label"] == table.truth).mean()
-        tell(f"right candidate found: {right:.1%}")
-    tell(f"model written to {out}")
+def _draw_classes(sets: CandidateSets) -> None:
+    """In how many rows each class is a candidate, the most frequent first; and names that look alike."""
+    from amongst.candidates.description import look_alikes
+
+    rows = sets.to_mask().sum(axis=0)
+    console.print("rows by candidate", style="bold")
+    order = rows.argsort(kind="stable")[::-1]
+    for at in order[:MOST_BARS].tolist():
+        bar = "█" * round(40 * rows[at] / max(rows.max(), 1))
+        console.print(f"{bar:<40} {rows[at]:>6,} {sets.classes[at]}", highlight=False, markup=False)
+    if len(order) > MOST_BARS:
+        tell(f"… and {len(order) - MOST_BARS:,} classes more")
+    for name, other in look_alikes(sets)[:MOST_RATERS]:
+        tell(f"{name!r} looks like {other!r}: are they one? Both count as classes.")
 
 
 def _draw_sizes(histogram: list[int]) -> None:

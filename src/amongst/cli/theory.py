@@ -1,29 +1,21 @@
-"""`amongst theory`: the verification in a terminal, and as a page."""
+"""`amongst theory`: the verification, which the study in the repository has, or β's rule alone."""
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-from rich.columns import Columns
-from rich.console import Console, Group
 from rich.table import Table
-from rich.text import Text
 
 from amongst.cli.files import check_target
-from amongst.cli.saying import tell
-
-if TYPE_CHECKING:
-    from amongst.theory import Check
-    from amongst.theory.summary import RegionMap, ThresholdRow
+from amongst.cli.saying import screen, tell
+from amongst.errors import MissingDependencyError
 
 __all__ = ["theory"]
 
-SHADES, PLAIN_SHADES = " ·░▒▓█", " .:+*#"
-MARKS, PLAIN_MARKS = ("✓", "✗"), ("holds", "fails")
-MAPS = {"equal": "w = 1", "initial": "w = 1/|s|, 1/(K−|s|)", "following": "w follows scores"}
+RATES = (0.1, 0.3, 0.5, 0.7, 0.8, 0.9)
+CLASSES = 10
 
 
 def theory(
@@ -34,152 +26,31 @@ def theory(
     seed: Annotated[int, typer.Option(help="Random seed.", min=0)] = 0,
 ) -> None:
     """Verify the theory of the LW loss: what holds, what does not, and the β that follows."""
-    from amongst.threads import one_thread
+    from amongst.optional import import_study, optional_import
 
     if html is not None:
-        _check_target(html)
-    with one_thread():
-        checks = _run(html, problems, seed)
-    if not all(check.as_expected for check in checks):
+        check_target("--html", html)
+        optional_import("matplotlib", extra="plot", purpose="drawing the theory page")
+    try:
+        study = import_study("lw2021.theory.terminal", purpose="verifying the theory")
+    except MissingDependencyError as error:
+        if html is not None or error.code != "no-studies":
+            raise
+        screen().print(_rule())
+        tell(str(error))
+        return
+    if not study.show(html, problems, seed):
         raise typer.Exit(1)
 
 
-def _run(html: Path | None, problems: int, seed: int) -> list[Check]:
-    from amongst.theory import verify
+def _rule() -> Table:
+    """β = auto at some uniform rates q."""
+    from amongst.theory import beta_from_sizes, size_law
 
-    started = time.perf_counter()
-    console = Console()
-    plain = console.options.ascii_only  # where letters beyond ASCII may all become question marks
-    checks = verify(problems, seed)
-    for part in (_check_table(checks, plain), _erratum(), _thresholds(), _regions(plain)):
-        console.print(part)
-        console.print()
-    if html is not None:
-        _write(checks, html)
-        tell(f"page written to {html}")
-    console.print(_verdict(checks, time.perf_counter() - started))
-    return checks
-
-
-def _check_target(path: Path) -> None:
-    from amongst.optional import optional_import
-
-    check_target("--html", path)
-    optional_import("matplotlib", extra="plot", purpose="drawing the theory page")
-
-
-def _write(checks: list[Check], path: Path) -> None:
-    from amongst.atomic import write_atomically
-    from amongst.theory.page import theory_page
-
-    write_atomically(path, theory_page(checks).encode())
-
-
-def _check_table(checks: list[Check], plain: bool) -> Table:
-    table = Table(
-        title="The theory of the Leveraged Weighted loss, checked",
-        title_justify="left",
-        title_style="bold",
-        header_style="bold",
-        box=None,
-        pad_edge=False,
-    )
-    table.add_column("")
-    table.add_column("statement")
-    table.add_column("measured", justify="right")
-    table.add_column("what is measured", style="dim")
-    holds, fails = PLAIN_MARKS if plain else MARKS
-    for check in checks:
-        mark = Text(holds, "green") if check.holds else Text(fails, "bold red")
-        words = Text.assemble((f"{check.name}. ", "bold"), check.claim)
-        table.add_row(mark, words, f"{check.measured:.2g}", check.unit)
+    table = Table(title=f"β from the candidate sets (beta='auto'), {CLASSES} classes", box=None)
+    for head in ("q", "sigmoid", "cross entropy"):
+        table.add_column(head, justify="right")
+    for q in RATES:
+        betas = [beta_from_sizes(size_law(CLASSES, q), psi) for psi in ("sigmoid", "cross_entropy")]
+        table.add_row(f"{q:g}", *(f"{beta:.2f}" for beta in betas))
     return table
-
-
-def _erratum() -> Group:
-    from amongst.theory import COUNTEREXAMPLE
-
-    q, beta = COUNTEREXAMPLE.q, COUNTEREXAMPLE.beta
-    lines = Table(box=None, show_header=False, pad_edge=False)
-    for name, factor in (("corrected", "(1−q_z)"), ("as printed", "  q_z  ")):
-        form = Text(f"w_y ψ(g_y) + Σ w_z [ q_z ψ(g_z) + β {factor} ψ(−g_z) ]")
-        form.highlight_words([factor], "bold green" if name == "corrected" else "bold red")
-        lines.add_row(name, form)
-    words = (
-        f"Two labels, scores 0, weights 1, q = {q:g}, β = {beta:g}. The set is {{y}} with "
-        f"probability {1 - q:g} and costs 1/2 + β/2 = {0.5 + beta / 2:g}, or both labels with "
-        f"probability {q:g} and costs 1. The risk is {1 - q:g}·{0.5 + beta / 2:g} + {q:g}·1 ="
-    )
-    numbers = Text.assemble(
-        words,
-        (f" {COUNTEREXAMPLE.exact:g}", "bold green"),
-        f"; the corrected form gives {COUNTEREXAMPLE.corrected:g}, the printed one",
-        (f" {COUNTEREXAMPLE.printed:g}", "bold red"),
-        ".",
-    )
-    return Group(
-        Text("Erratum: Theorem 1 holds as printed at q = 1/2 only", "bold"), lines, numbers
-    )
-
-
-def _thresholds() -> Group:
-    from amongst.theory.page import HEADINGS
-    from amongst.theory.summary import threshold_table
-
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for _, words in HEADINGS:
-        table.add_column(words, justify="right")
-    for row in threshold_table():
-        table.add_row(*_cells(row, [name for name, _ in HEADINGS]))
-    words = (
-        "Fixed weights push a wrong label down only if β is above the odds. Weights that sum to "
-        "one on either side need less at first (early threshold; sigmoid scores sink together "
-        "beyond early OVA), and the odds again once a wrong label is believed."
-    )
-    return Group(Text("β, with K = 10", "bold"), table, Text(words, "dim"))
-
-
-def _cells(row: ThresholdRow, names: list[str]) -> list[str]:
-    values = [getattr(row, name) for name in names]
-    return [f"{value:.1f}" if value >= 10 else f"{value:.2f}" for value in values]
-
-
-def _regions(plain: bool) -> Group:
-    import numpy as np
-
-    from amongst.theory.summary import TOPS, region_map
-
-    betas, qs = np.geomspace(0.1, 100, 10)[::-1].copy(), np.linspace(0.05, 0.95, 16)
-    maps = {title: region_map("sigmoid", kind, betas, qs) for kind, title in MAPS.items()}
-    shades = PLAIN_SHADES if plain else SHADES
-    drawn = [_map(found, title, shades) for title, found in maps.items()]
-    none, every = shades[1], shades[-1]
-    words = (
-        f"Sigmoid, K = 5; rows β, columns q = 0.05 to 0.95. {every} the minimiser ranks the Bayes "
-        f"label first for all of {len(TOPS)} posteriors (largest {', '.join(map(str, TOPS))}), {none} "
-        f"for none. Theorem 2 claims {every} for every β > 0. The cross-entropy form has {every} "
-        "everywhere."
-    )
-    title = Text("Theorem 2: where the top score is the Bayes label", "bold")
-    return Group(title, Columns(drawn, padding=(0, 3)), Text(words, "dim"))
-
-
-def _map(found: RegionMap, title: str, shades: str) -> Text:
-    text = Text(f"{title}\n", "bold")
-    for beta, counts in zip(found.betas.tolist(), found.counts.tolist(), strict=True):
-        text.append(f"{beta:>6.2f} ", style="not bold dim")
-        text.append("".join(shades[count + 1] for count in counts) + "\n", style="not bold cyan")
-    text.right_crop(1)
-    return text
-
-
-def _verdict(checks: list[Check], seconds: float) -> Text:
-    refuted = sum(check.refuted for check in checks)
-    odd = [check for check in checks if not check.as_expected]
-    if odd:
-        return Text(f"NOT as documented: {odd[0].name}: {odd[0].claim}", "bold red")
-    return Text(
-        f"{len(checks) - refuted} statements hold and {refuted} printed ones fail, as documented "
-        f"({seconds:.1f} s).",
-        "bold green",
-    )

@@ -11,8 +11,6 @@ from sklearn.pipeline import Pipeline
 from amongst.errors import InputError
 from amongst.estimators.base import PartialLabelClassifier
 
-__all__ = ["Estimator", "classifier_of", "disambiguate", "prefix_of"]
-
 Estimator: TypeAlias = PartialLabelClassifier | Pipeline
 """A classifier of this package, or a pipeline that ends in one."""
 

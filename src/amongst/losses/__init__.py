@@ -1,31 +1,28 @@
 """Binary losses ψ, the partial-label losses built on them, and their `nn.Module` faces."""
 
-from amongst.losses.modules import (
-    AverageLoss,
-    CCLoss,
-    CLPLLoss,
-    LWLoss,
-    MinimumLoss,
-    PartialLabelLoss,
-    PRODENLoss,
-    RCLoss,
-)
-from amongst.losses.partial import (
+from typing import Any
+
+from amongst.losses.functions import (
+    PSIS,
+    Psi,
     average,
     best_candidate,
     candidate_weights,
     classifier_consistent,
     clpl,
     clpl_mean,
+    get_psi,
     initial_weights,
+    is_shift_invariant,
     leveraged_weighted,
     leveraged_weights,
     minimum,
     weighted_cross_entropy,
 )
-from amongst.losses.psi import PSIS, Psi, get_psi
+from amongst.losses.modules import PartialLabelLoss, loss_of
+from amongst.registry import ALGORITHMS
 
-__all__ = [
+__all__ = [  # noqa: F822
     "PSIS",
     "AverageLoss",
     "CCLoss",
@@ -44,8 +41,21 @@ __all__ = [
     "clpl_mean",
     "get_psi",
     "initial_weights",
+    "is_shift_invariant",
     "leveraged_weighted",
     "leveraged_weights",
+    "loss_of",
     "minimum",
     "weighted_cross_entropy",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The loss module of a method of the registry: `LWLoss` is that of LW."""
+    kind = name.removesuffix("Loss")
+    likely_first = sorted(ALGORITHMS, key=lambda key: key.replace("-", "") != kind.lower())
+    for key in likely_first if name != kind else ():
+        found = ALGORITHMS[key]
+        if getattr(found, "__name__", "") == kind and hasattr(found, "update"):
+            return loss_of(found)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,18 +1,28 @@
 """Hyper-parameter search that never sees a true label."""
 
+from typing import TYPE_CHECKING
+
+from amongst.optional import when_asked_for
 from amongst.selection.criteria import CRITERIA, Criterion, corrected_error, get_criterion
 from amongst.selection.evaluate import ENGINES
-from amongst.selection.functions import grid_search, optuna_search
-from amongst.selection.lw import LWClassifierCV
-from amongst.selection.oracle import oracle_search
-from amongst.selection.rates import LabelRates, estimate_label_q
 from amongst.selection.result import SearchResult
-from amongst.selection.search import PartialLabelSearchCV
+from amongst.selection.search import (
+    LWClassifierCV,
+    PartialLabelSearchCV,
+    grid_search,
+    optuna_search,
+    oracle_search,
+)
 from amongst.selection.space import Range, grid_points, paper_grid
+from amongst.trust.rates import LabelRates, estimate_label_q
+
+if TYPE_CHECKING:
+    from amongst.selection.auto import AutoClassifier
 
 __all__ = [
     "CRITERIA",
     "ENGINES",
+    "AutoClassifier",
     "Criterion",
     "LWClassifierCV",
     "LabelRates",
@@ -28,3 +38,6 @@ __all__ = [
     "oracle_search",
     "paper_grid",
 ]
+
+__getattr__, __dir__ = when_asked_for(__name__, {"auto": ["AutoClassifier"]})
+"""It brings scikit-learn's ensembles along."""

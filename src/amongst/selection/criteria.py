@@ -20,9 +20,7 @@ from amongst.candidates import CandidateSets
 from amongst.checks import check_choice
 from amongst.errors import InputError
 from amongst.metrics import approximated_accuracy, covering_rate
-from amongst.selection.rates import estimate_label_q
-
-__all__ = ["CRITERIA", "Criterion", "Measure", "corrected_error", "get_criterion", "measures_for"]
+from amongst.trust.rates import estimate_label_q
 
 Measure = Callable[[Tensor, Tensor], Tensor]
 """Scores (..., n, K) and candidate masks (..., n, K) to values (...)."""
@@ -82,23 +80,17 @@ def corrected_error(scores: Tensor, inside: Tensor, rates: Tensor) -> Tensor:
     return errors.masked_fill(is_nan, torch.nan).mean(-1)
 
 
-def _registry(*criteria: Criterion) -> Mapping[str, Criterion]:
-    by_name = {criterion.name: criterion for criterion in criteria}
-    if len(by_name) != len(criteria):
-        raise RuntimeError("two criteria share a name")
-    return MappingProxyType(by_name)
-
-
 def _risk(sets: CandidateSets) -> Measure:
     rates = torch.from_numpy(estimate_label_q(sets).rates)
     return partial(corrected_error, rates=rates)
 
 
-CRITERIA = _registry(
+_CRITERIA = (
     Criterion("covering", "covering rate", True, lambda sets: covering_rate),
     Criterion("approximated", "approximated accuracy", True, lambda sets: approximated_accuracy),
     Criterion("risk", "corrected error rate", False, _risk),
 )
+CRITERIA: Mapping[str, Criterion] = MappingProxyType({c.name: c for c in _CRITERIA})
 """Every criterion by its name. None needs a true label."""
 
 
@@ -113,8 +105,11 @@ def get_criterion(name: str) -> Criterion:
     """
     if name == "oracle":
         raise InputError(
-            "criterion='oracle' needs true labels, and a search has none. Call "
-            "oracle_search(…, labels=…) to use them; its results are marked."
+            "needs true labels, and a search has none. Call oracle_search(…, labels=…) to use them; "
+            "its results are marked.",
+            code="no-truth",
+            argument="criterion",
+            got=name,
         )
     return CRITERIA[check_choice("criterion", name, CRITERIA)]
 

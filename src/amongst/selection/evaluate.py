@@ -17,20 +17,16 @@ from sklearn.utils import _safe_indexing
 
 from amongst.candidates import CandidateSets
 from amongst.checks import check_choice
-from amongst.errors import DivergenceError, InputError
+from amongst.errors import DivergenceError, InputError, named
 from amongst.estimators import NeuralClassifier, PartialLabelClassifier
-from amongst.estimators.pipelines import Estimator, classifier_of, prefix_of
-from amongst.estimators.several import (
-    Report,
+from amongst.estimators.ensemble import (
+    Tell,
     Trained,
-    in_lockstep,
-    lockstep_key,
     train_several,
 )
+from amongst.estimators.pipelines import Estimator, classifier_of, prefix_of
 from amongst.selection.criteria import Measure
 from amongst.selection.space import Point
-
-__all__ = ["ENGINES", "Outcome", "Task", "evaluate", "with_settings"]
 
 ENGINES = ("auto", "population", "single")
 """``population``: points of one shape train in lockstep; ``single``: one after another; ``auto``:
@@ -44,18 +40,8 @@ Rows = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What all points of a search share.
-
-    Attributes
-    ----------
-    estimator : never fitted; each point is a copy of it with the point's values.
-    X, sets : features, validated unless a pipeline takes them, and candidate sets.
-    kept, held : rows to train on, and rows to measure on.
-    measures : by name, on scores and candidate masks.
-    engine : one of `ENGINES`.
-    seed : of every point, so that they differ in their settings only.
-    verbose : whether to show progress.
-    """
+    """What all points of a search share: an estimator of which each is a copy with its values; rows to
+    train on, `kept`, and to measure on, `held`; and a seed, so that they differ in settings only."""
 
     estimator: Estimator
     X: Any
@@ -70,14 +56,8 @@ class Task:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a point came to.
-
-    Attributes
-    ----------
-    values : each measure on the held rows, after the last epoch; NaN where training diverged.
-    diverged : the epoch in which it did, or None.
-    seconds : its share of the time.
-    """
+    """What a point came to: each measure on the held rows, after the last epoch, NaN where training
+    diverged; the epoch in which it did; and its share of the time."""
 
     values: Mapping[str, float]
     diverged: int | None = None
@@ -85,16 +65,10 @@ class Outcome:
 
 
 def evaluate(
-    task: Task, points: Sequence[Point], report: Report | None = None
+    task: Task, points: Sequence[Point], report: Tell | None = None
 ) -> list[Outcome | None]:
-    """The outcome of each point; None for one that `report` stopped.
-
-    Parameters
-    ----------
-    task : data, split and measures.
-    points : settings by name.
-    report : ``(point, epoch, values) → stop``, called after every epoch of a network.
-    """
+    """The outcome of each point; None for one that `report` stopped: ``(point, epoch, values) → stop``,
+    called after every epoch of a network."""
     check_choice("engine", task.engine, ENGINES)
     estimators = [_copy(task, point) for point in points]
     classifiers = [classifier_of(estimator) for estimator in estimators]
@@ -114,7 +88,10 @@ def with_settings(estimator: Estimator, point: Point) -> Estimator:
     >>> with_settings(LWClassifier(), {"lr": 0.5}).lr
     0.5
     """
-    return clone(estimator).set_params(**clone(point, safe=False))
+    made: Estimator = clone(estimator).set_params(**clone(point, safe=False))
+    if isinstance(made, PartialLabelClassifier) and isinstance(estimator, PartialLabelClassifier):
+        made.encodes = estimator.encodes
+    return made
 
 
 def _copy(task: Task, point: Point) -> Estimator:
@@ -150,7 +127,8 @@ def _prepared(task: Task, estimator: Estimator) -> npt.NDArray[Any]:
     steps = estimator[:-1]
     if len(steps):
         X = steps.fit(_safe_indexing(X, task.kept), task.sets[task.kept]).transform(X)
-    return classifier_of(estimator)._validate_X(X, reset=True)
+    prepared: npt.NDArray[Any] = classifier_of(estimator)._validate_X(X, reset=True)
+    return prepared
 
 
 def _groups(
@@ -163,19 +141,22 @@ def _groups(
         estimator = estimators[i]
         if _stacks(engine, estimator):
             assert isinstance(estimator, NeuralClassifier)
-            groups.setdefault(lockstep_key(estimator), []).append(i)
+            groups.setdefault(estimator.lockstep_key(), []).append(i)
         else:
             alone.append((False, [i]))
     return [(True, group) for group in groups.values()] + alone
 
 
 def _stacks(engine: str, estimator: PartialLabelClassifier) -> bool:
-    able = isinstance(estimator, NeuralClassifier) and in_lockstep(estimator)
+    able = isinstance(estimator, NeuralClassifier) and estimator.in_lockstep()
     if engine == "population" and not able:
         raise InputError(
-            f"engine='population' trains linear models and MLPs, but the estimator is "
-            f"{type(estimator).__name__} with model={getattr(estimator, 'model', None)!r}. Use "
-            "engine='auto'."
+            "trains linear models and MLPs, but the estimator is "
+            f"{type(estimator).__name__} with model={getattr(estimator, 'model', None)!r}.",
+            code="not-stacked",
+            argument="engine",
+            got=engine,
+            remedy=f"Use {named('engine', 'auto')}.",
         )
     return able and engine != "single"
 
@@ -185,26 +166,16 @@ def _judge(
     estimators: Sequence[PartialLabelClassifier],
     places: Sequence[int],
     together: bool,
-    report: Report | None,
+    report: Tell | None,
 ) -> list[Outcome | None]:
     """The outcomes of classifiers that train together, or of one."""
     if not isinstance(estimators[0], NeuralClassifier):
         return [_fitted(task, estimator) for estimator in estimators]
-    trained = _train(task, estimators, places, together, report)
-    return [_outcome(task, one) for one in trained]
 
-
-def _train(
-    task: Task,
-    estimators: Sequence[Any],
-    places: Sequence[int],
-    together: bool,
-    report: Report | None,
-) -> list[Trained]:
     def relay(i: int, epoch: int, values: Mapping[str, float]) -> bool:
         return report is not None and report(places[i], epoch, _measured(task, values))
 
-    return train_several(
+    trained = train_several(
         estimators,
         task.X,
         task.sets,
@@ -214,6 +185,7 @@ def _train(
         lockstep=together,
         report=None if report is None else relay,
     )
+    return [_outcome(task, one) for one in trained]
 
 
 def _outcome(task: Task, trained: Trained) -> Outcome | None:
@@ -247,10 +219,7 @@ def _scores(estimator: PartialLabelClassifier, X: npt.NDArray[Any]) -> torch.Ten
     """Scores whose softmax is the estimator's belief, shape (n, K)."""
     if hasattr(estimator, "predict_proba"):
         return torch.from_numpy(np.log(np.maximum(estimator.predict_proba(X), 1e-30)))
-    scores = estimator.decision_function(X)
-    if scores.ndim == 1:
-        scores = np.stack((np.zeros_like(scores), scores), axis=1)
-    return torch.from_numpy(np.asarray(scores, dtype=np.float64))
+    return torch.from_numpy(np.asarray(estimator._checked_scores(X), dtype=np.float64))
 
 
 def _nothing(task: Task) -> dict[str, float]:

@@ -16,8 +16,6 @@ from amongst.selection.criteria import CRITERIA
 from amongst.selection.evaluate import Outcome
 from amongst.selection.space import Point
 
-__all__ = ["SearchResult", "make_result", "sign"]
-
 
 @dataclass(frozen=True, eq=False)
 class SearchResult:
@@ -78,7 +76,8 @@ class SearchResult:
 
     def __str__(self) -> str:
         mark = " (true labels decided: an oracle, no selection)" if self.oracle else ""
-        settings = ", ".join(f"{name}={_short(value)}" for name, value in self.best_params.items())
+        shown = {n: f"{v:.4g}" if isinstance(v, float) else v for n, v in self.best_params.items()}
+        settings = ", ".join(f"{name}={value}" for name, value in shown.items())
         value = self.table[self.criterion].iloc[self.best_index]
         ties = f", the first of {self.tied} that are equal" if self.tied > 1 else ""
         return f"{settings}: {self.criterion} {value:.4f} of {len(self.table)} points{ties}{mark}"
@@ -102,8 +101,10 @@ def make_result(
 ) -> SearchResult:
     """Put points and outcomes side by side, and choose; of equals the first."""
     names = tuple(dict.fromkeys(name for point in points for name in point))
-    table = _table(points, names, outcomes)
-    table["state"] = [_state(outcome) for outcome in outcomes] if states is None else list(states)
+    columns = {n: pd.Series([point.get(n) for point in points], dtype=object) for n in names}
+    found = [{} if o is None else {**o.values, "seconds": o.seconds} for o in outcomes]
+    table = pd.DataFrame(columns).join(pd.DataFrame(found))
+    table["state"] = list(states or map(_state, outcomes))
     value = table.get(criterion, pd.Series(np.nan, index=table.index)).to_numpy(dtype=np.float64)
     eligible = _eligible(table, sign(criterion) * value)
     best = int(eligible.argmax())
@@ -115,17 +116,21 @@ def make_result(
     return SearchResult(table, tuple(points), names, criterion, best, dict(points[best]))
 
 
-def _table(
-    points: Sequence[Point], names: Sequence[str], outcomes: Sequence[Outcome | None]
-) -> pd.DataFrame:
-    settings = {
-        name: pd.Series([point.get(name) for point in points], dtype=object) for name in names
-    }
-    measured = [
-        {} if outcome is None else {**outcome.values, "seconds": outcome.seconds}
-        for outcome in outcomes
-    ]
-    return pd.DataFrame(settings).join(pd.DataFrame(measured))
+def cv_results(result: SearchResult) -> dict[str, Any]:
+    """A result as scikit-learn's searches give it: arrays by name, one entry for each point."""
+    table, points, signed = result.table, result.points, result.signed
+    found: dict[str, Any] = {"params": [dict(point) for point in points]}
+    for name in result.parameters:
+        absent = [name not in point for point in points]
+        column = table[name].to_numpy(dtype=object)
+        found[f"param_{name}"] = np.ma.masked_array(column, mask=absent)
+    others = [n for n in table.columns if n not in (*result.parameters, "state", "seconds")]
+    found |= {f"mean_test_{name}": table[name].to_numpy(dtype=np.float64) for name in others}
+    found["mean_test_score"] = signed
+    order = _eligible(table, signed)
+    found["rank_test_score"] = np.array([1 + int((order > value).sum()) for value in order])
+    found["mean_fit_time"] = table["seconds"].to_numpy(dtype=np.float64)
+    return found
 
 
 def _eligible(table: pd.DataFrame, signed: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -137,7 +142,3 @@ def _state(outcome: Outcome | None) -> str:
     if outcome is None:
         return "pruned"
     return "complete" if outcome.diverged is None else "diverged"
-
-
-def _short(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -11,10 +11,7 @@ from sklearn.model_selection import ParameterGrid
 
 from amongst.checks import check_number, near_matches
 from amongst.errors import InputError
-from amongst.estimators import NeuralClassifier
 from amongst.estimators.pipelines import Estimator, classifier_of, prefix_of
-
-__all__ = ["Grid", "Point", "Range", "Space", "check_names", "grid_points", "paper_grid", "ranges"]
 
 Point = dict[str, Any]
 """A value for each hyper-parameter that is searched."""
@@ -69,9 +66,27 @@ def paper_grid(estimator: Estimator) -> Mapping[str, Sequence[Any]]:
     50
     """
     last, prefix = classifier_of(estimator), prefix_of(estimator)
-    if isinstance(last, NeuralClassifier):
-        return {prefix + name: values for name, values in type(last).method.grid.items()}
+    found = getattr(getattr(last, "method", type(last)), "grid", None)
+    if found:
+        return {prefix + name: values for name, values in found.items()}
     raise InputError(f"{type(last).__name__} has no grid of the paper; pass grid={{name: values}}.")
+
+
+def grid_with_default(estimator: Estimator) -> list[Mapping[str, Sequence[Any]]]:
+    """The paper's grid, and, where it is none of its points, what the estimator trains with by itself.
+
+    >>> from amongst import LWClassifier
+    >>> grid_with_default(LWClassifier())[1]
+    {'lr': [0.05], 'weight_decay': [0.001], 'beta': ['auto']}
+    """
+    grid, prefix = paper_grid(estimator), prefix_of(estimator)
+    last = classifier_of(estimator)
+    own = {name.removeprefix(prefix): name for name in grid}
+    plain = {n: getattr(last, n) for n in own}
+    method = getattr(last, "method", last)
+    default = {own[n]: [getattr(method, n) if v is None else v] for n, v in plain.items()}
+    known = all(values[0] in grid[name] for name, values in default.items())
+    return [grid] if known else [grid, default]
 
 
 def ranges(grid: Mapping[str, Sequence[Any]]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,22 +20,21 @@ from pandas.util import hash_pandas_object
 from scipy.sparse import issparse
 
 from amongst.checks import check_integer
-from amongst.errors import InputError
+from amongst.errors import InputError, named
 from amongst.estimators.pipelines import classifier_of
 from amongst.selection.evaluate import Outcome, Task, evaluate
 from amongst.selection.result import SearchResult, make_result, sign
-from amongst.selection.runners import at_work, give_up, mark, requeue_stale, salt
-from amongst.selection.space import Point, Range, Space
-from amongst.selection.storage import import_optuna, open_study, quiet
-
-__all__ = [
-    "REPORTS",
-    "StudyOptions",
-    "as_distributions",
-    "data_digest",
-    "open_search",
-    "run_study",
-]
+from amongst.selection.space import Range
+from amongst.selection.storage import (
+    RUNNER,
+    at_work,
+    give_up,
+    import_optuna,
+    open_study,
+    quiet,
+    requeue_stale,
+    salt,
+)
 
 REPORTS = 10
 """How often a trial's criterion is reported to the pruner: each time is a write to the database."""
@@ -46,20 +45,12 @@ PLAIN = (bool, int, float, str, type(None))
 
 @dataclass(frozen=True)
 class StudyOptions:
-    """How a study runs.
-
-    Attributes
-    ----------
-    trials : finished ones that the study shall have in the end, those of earlier runs included.
-    batch : trials asked for, and trained, together.
-    url, name : where it is kept; see `open_study`.
-    prune : whether trials below the median of the others may end early.
-    criterion : what it optimises.
-    """
+    """How a study runs; `trials` are the finished ones it shall have in the end, those of earlier runs
+    included, and a `batch` of them is asked for, and trained, together."""
 
     trials: int = 50
     batch: int = 16
-    url: str | os.PathLike[str] | None = None
+    url: str | os.PathLike[str] | None = field(default=None, repr=False)  # may hold a password
     name: str = "amongst"
     prune: bool = True
     criterion: str = "risk"
@@ -69,22 +60,9 @@ class StudyOptions:
         check_integer("batch", self.batch, low=1)
 
 
-def as_distributions(space: Space) -> dict[str, Any]:
-    """A search space in Optuna's terms.
-
-    >>> as_distributions({"lr": Range(0.01, 0.1, log=True)})
-    {'lr': FloatDistribution(high=0.1, log=True, low=0.01, step=None)}
-    """
-    return {name: _distribution(name, given) for name, given in space.items()}
-
-
 def open_search(options: StudyOptions, facts: Mapping[str, Any], seed: int) -> tuple[Any, int]:
-    """The study, and the seed of its search: a study that goes on keeps the one it has.
-
-    Parameters
-    ----------
-    facts : what must not change while a study goes on, JSON-ready; another answer is refused.
-    """
+    """The study, and the seed of its search: a study that goes on keeps the one it has. Its `facts`,
+    JSON-ready, must not change meanwhile."""
     optuna = import_optuna()
     direction = "maximize" if sign(options.criterion) > 0 else "minimize"
     pruner = optuna.pruners.MedianPruner() if options.prune else optuna.pruners.NopPruner()
@@ -100,11 +78,7 @@ def run_study(
     """Batches until the study has as many finished trials as it shall have.
 
     Killed at any moment it leaves trials that the next run puts back in the queue; stopped by an
-    exception it puts them back itself.
-
-    Returns
-    -------
-    The result over all finished trials, those of earlier runs included.
+    exception it puts them back itself. The result is over all finished trials.
     """
     with quiet(), at_work(study):
         requeue_stale(study)
@@ -113,15 +87,20 @@ def run_study(
             _run_batch(study, task, distributions, options, min(missing, options.batch))
             if task.verbose:
                 _say(study, options)
-    return _result(study, task, options.criterion)
+    trials = _finished(study)
+    outcomes = [_remembered(trial, task.measures) for trial in trials]
+    states = [
+        "diverged" if "diverged" in trial.user_attrs else trial.state.name.lower()
+        for trial in trials
+    ]
+    return make_result([dict(t.params) for t in trials], outcomes, options.criterion, states)
 
 
 def _say(study: Any, options: StudyOptions) -> None:
     """One line on standard error: how far the study is, and its best value."""
-    complete = import_optuna().trial.TrialState.COMPLETE
-    best = study.best_value if study.get_trials(deepcopy=False, states=(complete,)) else math.nan
-    done = len(_finished(study))
-    line = f"{done} of {options.trials} trials · best {options.criterion} {best:.4f}"
+    done, complete = _finished(study), import_optuna().trial.TrialState.COMPLETE
+    best = study.best_value if any(t.state == complete for t in done) else math.nan
+    line = f"{len(done)} of {options.trials} trials · best {options.criterion} {best:.4f}"
     print(line, file=sys.stderr, flush=True)
 
 
@@ -132,7 +111,7 @@ def _run_batch(
     with _put_back(study, trials):
         for _ in range(size):
             trials.append(_ask(study, distributions))
-            mark(trials[-1])
+            trials[-1].set_user_attr("runner", RUNNER)
         reporter = _Reporter(study, trials, options.criterion, _interval(task))
         outcomes = evaluate(task, [dict(trial.params) for trial in trials], reporter)
         for i, (trial, outcome) in enumerate(zip(trials, outcomes, strict=True)):
@@ -204,28 +183,16 @@ def _ask(study: Any, distributions: Mapping[str, Any]) -> Any:
     except ValueError as error:
         raise InputError(
             f"distributions do not fit those that the study {study.study_name!r} was begun with "
-            f"({error}). Keep the choices, or use another study_name."
+            f"({error}).",
+            code="other-study",
+            remedy=("keep the choices", f"use another {named('study_name')}"),
         ) from error
-
-
-def _result(study: Any, task: Task, criterion: str) -> SearchResult:
-    trials = _finished(study)
-    points: list[Point] = [dict(trial.params) for trial in trials]
-    outcomes = [_remembered(trial, task.measures) for trial in trials]
-    states = [_state(trial) for trial in trials]
-    return make_result(points, outcomes, criterion, states)
 
 
 def _remembered(trial: Any, measures: Mapping[str, Any]) -> Outcome:
     attributes = trial.user_attrs
     values = {name: float(attributes.get(name, math.nan)) for name in measures}
     return Outcome(values, attributes.get("diverged"), float(attributes.get("seconds", math.nan)))
-
-
-def _state(trial: Any) -> str:
-    if "diverged" in trial.user_attrs:
-        return "diverged"
-    return str(trial.state.name).lower()
 
 
 def _finished(study: Any) -> list[Any]:
@@ -241,17 +208,20 @@ def _agree(study: Any, options: StudyOptions, facts: Mapping[str, Any], seed: in
     if found is None:
         if study.trials:
             raise InputError(
-                f"the study {options.name!r} was not made by amongst; use another study_name."
+                f"the study {options.name!r} was not made by amongst; use another "
+                f"{named('study_name')}.",
+                code="other-study",
             )
         study.set_user_attr(MARK, {**plain, "seed": seed})
         return seed
-    differing = [name for name in plain if found.get(name) != plain[name]]
-    if differing:
-        name = differing[0]
-        then = _short(found[name]) if name in found else "it was searched"
+    name = next((name for name in plain if found.get(name) != plain[name]), None)
+    if name is not None:
+        then = found.get(name, "it was searched")
         raise InputError(
-            f"the study {options.name!r} was begun with another {name} ({then}; now "
-            f"{_short(plain[name])}). Use another study_name, or the same {name}."
+            f"the study {options.name!r} was begun with another {name} ({then!s:.120}; now "
+            f"{plain[name]!s:.120}).",
+            code="other-study",
+            remedy=(f"use another {named('study_name')}", f"the same {name}"),
         )
     return int(found["seed"])
 
@@ -262,26 +232,15 @@ def data_digest(X: Any, mask: npt.NDArray[np.bool_]) -> str:
     >>> data_digest(np.zeros((2, 1)), np.eye(2, dtype=bool))
     'b5f368063f9296ff'
     """
-    X = _numbers(X)
+    if issparse(X):
+        X = np.concatenate((X.tocsr().data, X.tocsr().indices, X.tocsr().indptr))
+    X = np.asarray(X)
+    if X.dtype.kind not in "biufc":  # of a pipeline, which may take a table of text
+        X = hash_pandas_object(pd.DataFrame(X.astype(object)), index=False).to_numpy()
     digest = hashlib.sha256(f"{X.dtype}{X.shape}{mask.shape}".encode())
     digest.update(np.ascontiguousarray(X).data)
     digest.update(np.packbits(mask, axis=1).data)
     return digest.hexdigest()[:16]
-
-
-def _numbers(X: Any) -> npt.NDArray[Any]:
-    """Features as numbers; a pipeline may take a table of text, or a sparse matrix."""
-    if issparse(X):
-        X = np.concatenate((X.tocsr().data, X.tocsr().indices, X.tocsr().indptr))
-    array: npt.NDArray[Any] = np.asarray(X)
-    if array.dtype.kind not in "biufc":
-        array = hash_pandas_object(pd.DataFrame(array.astype(object)), index=False).to_numpy()
-    return array
-
-
-def _short(value: Any) -> str:
-    text = str(value)
-    return text if len(text) <= 120 else f"{text[:117]}…"
 
 
 def _interval(task: Task) -> int:
@@ -297,7 +256,12 @@ def _sampler(seed: int) -> Any:
         return optuna.samplers.TPESampler(seed=seed % 2**32, constant_liar=True)
 
 
-def _distribution(name: str, given: Any) -> Any:
+def as_distribution(name: str, given: Any) -> Any:
+    """A part of a search space in Optuna's terms.
+
+    >>> as_distribution("lr", Range(0.01, 0.1, log=True))
+    FloatDistribution(high=0.1, log=True, low=0.01, step=None)
+    """
     distributions = import_optuna().distributions
     if isinstance(given, distributions.BaseDistribution):
         return given

@@ -1,19 +1,34 @@
-"""The theory of the Leveraged Weighted loss, in numbers that can be checked."""
+"""The theory of the Leveraged Weighted loss, in numbers that can be checked.
 
-from amongst.theory.auto import AUTO, AutoRule, auto_beta, beta_from_sizes
-from amongst.theory.bayes import BayesMap, bayes_map, is_shift_invariant, minimiser, peaked
-from amongst.theory.counterexample import COUNTEREXAMPLE, Counterexample
-from amongst.theory.estimate import ClassRates, estimate_class_q, estimate_uniform_q
-from amongst.theory.law import MAX_CLASSES, enumerate_sets, mixed_law, rates_of, set_law
-from amongst.theory.leverage import beta_threshold, ova_beta, ova_weights, symmetric_form
-from amongst.theory.normalised import (
+In a clone `verify`, `Check`, `COUNTEREXAMPLE` and `Counterexample` are here, too: they lie in
+``studies/lw2021``.
+"""
+
+from typing import Any
+
+from amongst.losses import is_shift_invariant
+from amongst.optional import import_study
+from amongst.theory.auto import (
+    AUTO,
+    AutoRule,
     Balance,
+    auto_beta,
     balance,
-    believed_threshold,
+    beta_from_sizes,
     normalised_threshold,
     reversal_beta,
     reversal_matrix,
     size_law,
+)
+from amongst.theory.bayes import BayesMap, bayes_map, minimiser, peaked
+from amongst.theory.estimate import ClassRates, estimate_class_q, estimate_uniform_q
+from amongst.theory.law import MAX_CLASSES, enumerate_sets, mixed_law, rates_of, set_law
+from amongst.theory.leverage import (
+    believed_threshold,
+    beta_threshold,
+    ova_beta,
+    ova_weights,
+    symmetric_form,
 )
 from amongst.theory.risk import (
     Estimate,
@@ -27,18 +42,14 @@ from amongst.theory.risk import (
     printed_gap,
     printed_risk,
 )
-from amongst.theory.verification import Check, verify
 
 __all__ = [
     "AUTO",
-    "COUNTEREXAMPLE",
     "MAX_CLASSES",
     "AutoRule",
     "Balance",
     "BayesMap",
-    "Check",
     "ClassRates",
-    "Counterexample",
     "Estimate",
     "PartialLoss",
     "auto_beta",
@@ -71,5 +82,13 @@ __all__ = [
     "set_law",
     "size_law",
     "symmetric_form",
-    "verify",
 ]
+
+_STUDIED = ("COUNTEREXAMPLE", "Check", "Counterexample", "verify")
+
+
+def __getattr__(name: str) -> Any:
+    """What the study of the paper has."""
+    if name not in _STUDIED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_study("lw2021.theory", purpose=f"amongst.theory.{name}"), name)

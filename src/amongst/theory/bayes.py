@@ -16,19 +16,10 @@ import torch
 from torch import Tensor
 
 from amongst.checks import check_choice, check_integer, check_number
+from amongst.devices import one_thread
 from amongst.errors import InputError
-from amongst.losses import Psi, get_psi, initial_weights
-from amongst.theory.law import as_posterior, as_row, enumerate_sets, mixed_law
-from amongst.threads import one_thread
-
-__all__ = [
-    "BOX",
-    "BayesMap",
-    "bayes_map",
-    "is_shift_invariant",
-    "minimiser",
-    "peaked",
-]
+from amongst.losses import Psi, get_psi, initial_weights, is_shift_invariant
+from amongst.theory.law import as_posterior, as_row, enumerate_sets, mixed_law, no_shape
 
 BOX = 10.0
 """Scores lie in [−BOX, BOX]."""
@@ -102,12 +93,14 @@ def bayes_map(
     """
     p, beta_row = as_posterior(posterior), _betas(betas, "betas")
     if beta_row.ndim != 1:
-        raise InputError(f"betas has shape {tuple(beta_row.shape)}; it must be one row, (B,).")
+        raise no_shape("betas", beta_row, "one row, (B,)")
     if p.shape[-1] < 2:
-        raise InputError("posterior has one label only; a ranking needs at least two.")
+        problem = "has one label only; a ranking needs at least two."
+        raise InputError(problem, code="one-label", argument="posterior")
     best = p.topk(2)
     if (best.values[..., 0] <= best.values[..., 1]).any():
-        raise InputError("posterior has a tie at the top, so that no label is the Bayes label.")
+        problem = "has a tie at the top, so that no label is the Bayes label."
+        raise InputError(problem, code="tie", argument="posterior")
     scores = minimiser(beta_row[:, None], as_row(qs, "qs"), p, psi, weights)
     top = scores.topk(2)
     clear = top.values[..., 0] - top.values[..., 1] > TIE
@@ -157,21 +150,11 @@ def minimiser(beta: Any, q: Any, posterior: Any, psi: str | Psi, weights: str = 
     return _margin_minimiser(inside, beta[..., None] * outside, psi)
 
 
-def is_shift_invariant(psi: str | Psi) -> bool:
-    """Whether ψ sees only differences of scores, as the cross-entropy form does.
-
-    >>> is_shift_invariant("cross_entropy"), is_shift_invariant("sigmoid")
-    (True, False)
-    """
-    psi = get_psi(psi)
-    probe = torch.tensor([0.3, -1.2, 0.8], dtype=torch.float64)
-    return bool(torch.allclose(psi.toward(probe), psi.toward(probe + 1.7)))
-
-
 def _betas(values: Any, name: str) -> Tensor:
     found = as_row(values, name)
     if not ((found >= 0) & found.isfinite()).all():
-        raise InputError(f"{name} must hold finite numbers of at least 0.")
+        problem = "must hold finite numbers of at least 0."
+        raise InputError(problem, code="no-such-number", argument=name)
     return found
 
 

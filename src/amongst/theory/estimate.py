@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,13 +10,10 @@ import numpy.typing as npt
 from scipy.optimize import brentq
 
 from amongst.candidates import as_candidates
-from amongst.checks import check_integer, check_number
-from amongst.errors import AmongstWarning, DivergenceError, InputError
-from amongst.tensors import on_host
-from amongst.theory.law import as_numbers, as_posterior
+from amongst.checks import as_numbers, check_integer, check_number, on_host
+from amongst.errors import AmongstWarning, DivergenceError, InputError, warn
+from amongst.theory.law import as_posterior, no_shape
 from amongst.theory.risk import Estimate
-
-__all__ = ["MAX_JOINT_PARAMETERS", "ClassRates", "estimate_class_q", "estimate_uniform_q"]
 
 MAX_JOINT_PARAMETERS = 1100
 """Up to this many rates K(K−1) the standard errors come from the joint information matrix; beyond,
@@ -34,19 +30,9 @@ def estimate_uniform_q(sets: Any, *, exclude_full: bool = False) -> Estimate:
     """The rate q at which a wrong label is a candidate, by the method of moments.
 
     q̂ = (mean |s| − 1)/(K − 1), with standard error sd(|s|) / (√n (K − 1)). Where the full set was
-    drawn again (`exclude_full`), mean |s| − 1 = (K−1)(q − q^{K−1})/(1 − q^{K−1}) is solved for q.
+    drawn again (`exclude_full`), mean |s| − 1 = (K−1)(q − q^{K−1})/(1 − q^{K−1}) is solved for q. The
+    interval is of 95 %.
 
-    Parameters
-    ----------
-    sets : anything `as_candidates` takes.
-    exclude_full : whether full sets were excluded when the sets arose.
-
-    Returns
-    -------
-    Estimate, with a 95 % interval.
-
-    Examples
-    --------
     >>> from amongst.candidates import uniform
     >>> sets = uniform(np.arange(10).repeat(1000), q=0.7, seed=0)
     >>> 0.7 in estimate_uniform_q(sets)
@@ -55,7 +41,8 @@ def estimate_uniform_q(sets: Any, *, exclude_full: bool = False) -> Estimate:
     candidates = as_candidates(sets)
     n, k = candidates.shape
     if n < 2 or k < 2:
-        raise InputError(f"sets has {n} rows and {k} classes; at least two of each are needed.")
+        problem = f"has {n} rows and {k} classes; at least two of each are needed."
+        raise InputError(problem, code="too-few", argument="sets")
     share = float(candidates.sizes.mean() - 1) / (k - 1)
     error = float(candidates.sizes.std(ddof=1)) / (n**0.5 * (k - 1))
     if exclude_full:
@@ -76,9 +63,6 @@ class ClassRates:
     log_likelihood : mean over rows.
     iterations : of EM.
 
-    Examples
-    --------
-    >>> from amongst import as_candidates
     >>> found = estimate_class_q(as_candidates(["a|b", "a", "b"]), np.full((3, 2), 0.5))
     >>> found.matrix.shape, found.responsibilities.shape
     ((2, 2), (3, 2))
@@ -130,7 +114,7 @@ def estimate_class_q(
     check_number("tolerance", tolerance, low=0, open_low=True)
     check_integer("max_iterations", max_iterations, low=1)
     if not len(candidates):
-        raise InputError("sets has no rows; at least one is needed.")
+        raise InputError("has no rows; at least one is needed.", code="no-rows", argument="sets")
     inside = candidates.mask
     prior = _checked_posterior(posterior, inside)
     rates, iterations = _iterate(prior, inside, exclude_full, tolerance, max_iterations)
@@ -149,12 +133,11 @@ def _iterate(
         before, rates = rates, _matched(shares, inside, exclude_full)
         if np.nanmax(np.abs(rates - before)) <= tolerance:
             return rates, iteration
-    warnings.warn(
+    problem = (
         f"EM has not settled after max_iterations={max_iterations}: the rates still move by more "
-        f"than tolerance={tolerance:g}. Raise max_iterations, or the tolerance.",
-        AmongstWarning,
-        stacklevel=3,
+        f"than tolerance={tolerance:g}. Raise max_iterations, or the tolerance."
     )
+    warn(AmongstWarning(problem, code="not-settled"))
     return rates, max_iterations
 
 
@@ -162,19 +145,18 @@ def _checked_posterior(posterior: npt.ArrayLike, inside: Mask) -> Array:
     """P(y | x) on the candidates, 0 elsewhere, shape (n, K)."""
     p: Array = as_numbers(on_host(posterior), "posterior").numpy()
     if p.shape not in (inside.shape, inside.shape[1:]):
-        raise InputError(
-            f"posterior has shape {p.shape}; with these sets it must be {inside.shape}, or "
-            f"{inside.shape[1:]} for one prior for all rows."
-        )
-    if not np.isfinite(p).all() or (p < 0).any():
-        raise InputError("posterior must be finite and non-negative: probabilities, not scores.")
+        wanted = f"{inside.shape}, or {inside.shape[1:]} for one prior for all rows"
+        raise no_shape("posterior", p, wanted)
     as_posterior(p)
     kept: Array = np.where(inside, p, 0.0)
     lost = kept.sum(1) <= 0
     if lost.any():
         raise InputError(
-            f"posterior[{int(np.argmax(lost))}] gives no probability to any candidate of its row. "
-            "Smooth it, for instance 0.99 * posterior + 0.01 / K."
+            "gives no probability to any candidate of its row.",
+            code="no-probability",
+            argument="posterior",
+            at=int(np.argmax(lost)),
+            remedy="Smooth it, for instance 0.99 * posterior + 0.01 / K.",
         )
     return kept
 
@@ -219,7 +201,9 @@ def _without_truncation(shares: Array) -> Array:
         full = risen
     raise DivergenceError(
         "exclude_full: nearly every set is as large as it can be without being full, so that the "
-        "rates are not determined. Pass exclude_full=False."
+        "rates are not determined.",
+        code="undetermined",
+        remedy="Pass exclude_full=False.",
     )
 
 
@@ -228,7 +212,8 @@ def _untruncated(share: float, error: float, k: int) -> tuple[float, float]:
     top = (k - 2) / (k - 1)
     if share >= top:
         raise InputError(
-            "every set lacks exactly one label, so that q cannot be told with exclude_full=True."
+            "every set lacks exactly one label, so that q cannot be told with exclude_full=True.",
+            code="undetermined",
         )
 
     def mean_share(q: float) -> float:

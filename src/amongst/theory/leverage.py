@@ -1,7 +1,8 @@
-"""What β does under the corrected risk when the weights are fixed: thresholds, cases, OVA.
+"""What β does with fixed weights: thresholds, and the forms that the risk takes.
 
-For symmetric ψ (ψ(t) + ψ(−t) = 1) the corrected risk is Σ_z c_z ψ(g_z) + constant with c_y = w_y
-and c_z = w_z [q_z − β (1 − q_z)] for z ≠ y. A wrong label is pushed down only where c_z < 0.
+For symmetric ψ (ψ(t) + ψ(−t) = 1) the corrected risk is Σ_z c_z ψ(g_z) + constant with c_y = w_y and
+c_z = w_z [q_z − β (1 − q_z)] for z ≠ y. A wrong label is pushed down only where c_z < 0. What β does
+where the weights sum to 1 on either side, as in Algorithm 1, is in `amongst.theory.auto`.
 """
 
 from __future__ import annotations
@@ -9,42 +10,30 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+from scipy.special import expit
+from scipy.stats import binom
 from torch import Tensor
 
-from amongst.checks import check_integer
+from amongst.checks import as_numbers, check_factor, check_number
 from amongst.errors import InputError
-from amongst.losses.door import check_factor
-from amongst.theory.law import Rates, as_numbers, as_row, rates_of
-
-__all__ = ["beta_threshold", "ova_beta", "ova_weights", "symmetric_form"]
-
-Array = npt.NDArray[np.float64]
+from amongst.theory.auto import _quotient, _ratio, size_law
+from amongst.theory.law import Rates, as_row, check_rates, rates_of
 
 
 def beta_threshold(q: Any) -> Any:
-    """The odds q / (1 − q): a wrong label is pushed down only if β is above them.
+    """The odds q / (1 − q), of the shape of q: a wrong label is pushed down only if β is above them.
 
-    Parameters
-    ----------
-    q : number or array of rates. In a square matrix with unit diagonal (class-dependent rates) the
-        diagonal has threshold 0: the true label needs none.
+    In a square matrix with unit diagonal (class-dependent rates) the diagonal has threshold 0: the true
+    label needs none.
 
-    Returns
-    -------
-    Of the shape of q; infinite where q = 1.
-
-    Examples
-    --------
     >>> beta_threshold([0.1, 0.5, 0.9]).round(2).tolist()
     [0.11, 1.0, 9.0]
     >>> from amongst.candidates import case
     >>> float(beta_threshold(case(3, 10)).max())
     1.0
     """
-    rates = _rates(q)
-    with np.errstate(divide="ignore"):
-        odds = rates / (1 - rates)
+    rates = check_rates(as_numbers(q, "q")).numpy()
+    odds = _quotient(rates, 1 - rates)
     if rates.ndim == 2 and rates.shape[0] == rates.shape[1] and (np.diag(rates) == 1).all():
         np.fill_diagonal(odds, 0)
     return float(odds) if rates.ndim == 0 else odds
@@ -59,9 +48,8 @@ def ova_beta(q: Any) -> Any:
     >>> [round(ova_beta(q), 2) for q in (0.0, 0.1, 0.5, 0.9)]
     [1.0, 1.22, 3.0, 19.0]
     """
-    rates = _rates(q)
-    with np.errstate(divide="ignore"):
-        beta = (1 + rates) / (1 - rates)
+    rates = check_rates(as_numbers(q, "q")).numpy()
+    beta = _quotient(1 + rates, 1 - rates)
     return float(beta) if rates.ndim == 0 else beta
 
 
@@ -69,26 +57,21 @@ def ova_weights(q: Rates, y: int, beta: float, K: int | None = None) -> Tensor:
     """w_y = 1 and w_z = 1 / [β (1 − q_z) − q_z]: the risk is then one-versus-all, shape (K,).
 
     ψ(g_y) + Σ_{z≠y} ψ(−g_z) + Σ_{z≠y} w_z q_z. It exists only for β above every threshold; at
-    β = 2 q / (1 − q) it is the paper's 1/q.
+    β = 2 q / (1 − q) it is the paper's 1/q. K is needed where q is one number.
 
-    Parameters
-    ----------
-    q : rates, see `amongst.theory.law`.
-    y : the true label.
-    beta : above max_z q_z / (1 − q_z).
-    K : needed where q is one number.
-
-    Examples
-    --------
     >>> ova_weights(0.5, y=0, beta=2.0, K=3)
     tensor([1., 2., 2.], dtype=torch.float64)
     """
-    rates = rates_of(q, y, _class_count(q) if K is None else check_integer("K", K, low=1))
+    if K is None and not np.shape(q):
+        problem = "is one number, so K is needed too: the number of classes."
+        raise InputError(problem, code="class-count", argument="q", got=q)
+    rates = rates_of(q, y, np.shape(q)[-1] if K is None else K)
     push = check_factor("beta", beta) * (1 - rates) - rates
     push[y] = 1
     if not (push > 0).all():
         limit = float(beta_threshold(rates.numpy()[np.arange(len(rates)) != y]).max())
-        raise InputError(f"beta={beta!r} must be above the largest threshold q/(1-q) = {limit:g}.")
+        problem = f"must be above the largest threshold q/(1-q) = {limit:g}."
+        raise InputError(problem, code="no-such-number", argument="beta", got=beta)
     return 1 / push
 
 
@@ -107,15 +90,21 @@ def symmetric_form(weights: Any, q: Rates, y: int, beta: float) -> tuple[Tensor,
     return w * (rates - away), (w * away).sum()
 
 
-def _class_count(q: Rates) -> int:
-    shape = np.shape(q)
-    if not shape:
-        raise InputError(f"q={q!r} is one number, so K is needed too: the number of classes.")
-    return int(shape[-1])
+def believed_threshold(K: int, q: float, *, wrong: float = 0.0, true: float = 0.0) -> float:
+    """The β that pushes down a wrong label whose score is `wrong`, weights following the scores.
 
+    The true label has score `true`, all others 0, q is uniform. At scores 0 it is the early
+    threshold; as `wrong` grows it tends to the odds q/(1−q); as `true` grows it tends to 0.
 
-def _rates(q: Any) -> Array:
-    rates = as_numbers(q, "q").numpy()
-    if not ((rates >= 0) & (rates <= 1)).all():
-        raise InputError("q must hold probabilities between 0 and 1.")
-    return rates
+    >>> [round(believed_threshold(10, 0.9, wrong=h), 2) for h in (0.0, 4.0, 20.0)]
+    [1.45, 7.94, 9.0]
+    """
+    size_law(K, q)
+    check_number("wrong", wrong)
+    check_number("true", true)
+    rest = np.arange(K - 1)
+    with np.errstate(divide="ignore"):
+        others = np.log(rest)
+    inside = (binom.pmf(rest, K - 2, q) * expit(wrong - np.logaddexp(true, others))).sum()
+    outside = (binom.pmf(rest, K - 2, 1 - q) * expit(wrong - others)).sum()
+    return _ratio(float(q * inside), float((1 - q) * outside))

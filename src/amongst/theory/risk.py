@@ -19,33 +19,18 @@ from scipy.stats import norm
 from torch import Tensor
 
 from amongst.candidates import class_dependent
-from amongst.checks import check_integer, check_share
-from amongst.errors import InputError
+from amongst.checks import Seed, check_factor, check_integer, check_share
 from amongst.losses import Psi, get_psi, leveraged_weighted, leveraged_weights
-from amongst.losses.door import check_factor
-from amongst.rng import Seed
 from amongst.theory.law import (
     Rates,
     as_row,
     enumerate_sets,
     full_probability,
     mixed_law,
+    no_shape,
     rates_of,
     set_law,
 )
-
-__all__ = [
-    "Estimate",
-    "PartialLoss",
-    "corrected_risk",
-    "exact_risk",
-    "fixed_weights",
-    "following_weights",
-    "marginal_risk",
-    "monte_carlo_risk",
-    "printed_gap",
-    "printed_risk",
-]
 
 PartialLoss = Callable[[Tensor, Tensor], Tensor]
 """(scores (..., K), inside (..., K)) → (...): any loss of `amongst.losses`, with its rest bound."""
@@ -61,8 +46,6 @@ class Estimate:
     low, high : the confidence interval.
     draws : how many observations it rests on.
 
-    Examples
-    --------
     >>> 0.2 in Estimate(0.21, 0.01, 0.19, 0.23, draws=1000)
     True
     """
@@ -115,21 +98,9 @@ def exact_risk(
 ) -> Tensor:
     """E[L(s, g) | Y = y] = Σ_{s∋y} P(s | y) L(s, g), summed over all 2^{K−1} sets.
 
-    This is the supervised loss with which any partial loss is risk-consistent (appendix theorem).
+    This is the supervised loss with which any partial loss is risk-consistent (appendix theorem). Of
+    scores g of shape (..., K), K ≤ 16, it has shape (...).
 
-    Parameters
-    ----------
-    loss : (scores, inside) → one value a row.
-    g : scores, shape (..., K), K ≤ 16.
-    q : rates, see `amongst.theory.law`.
-    y : the true label.
-
-    Returns
-    -------
-    float64 Tensor, shape (...).
-
-    Examples
-    --------
     >>> loss = fixed_weights([1.0, 1.0, 1.0], "sigmoid", beta=2.0)
     >>> exact_risk(loss, [0.0, 0.0, 0.0], q=0.1, y=0)
     tensor(2.4000, dtype=torch.float64)
@@ -151,8 +122,6 @@ def marginal_risk(
 
     The appendix theorem says that it equals Σ_y P(y | x) `exact_risk`(y), for any partial loss.
 
-    Examples
-    --------
     >>> loss = fixed_weights([1.0, 1.0, 1.0], "sigmoid", beta=2.0)
     >>> marginal_risk(loss, [0.0, 0.0, 0.0], 0.1, [0.5, 0.3, 0.2])
     tensor(2.4000, dtype=torch.float64)
@@ -196,7 +165,7 @@ def printed_risk(
     tensor(0.8000, dtype=torch.float64)
     """
     scores, rates = _scores_and_rates(g, q, y)
-    away = check_factor("beta", beta) * _wrong_only(rates, y)
+    away = check_factor("beta", beta) * rates.index_fill(0, torch.tensor(y), 0)
     return _weighted_sum(scores, weights, rates, away, psi)
 
 
@@ -209,7 +178,7 @@ def printed_gap(
     tensor(-1.6000, dtype=torch.float64)
     """
     scores, rates = _scores_and_rates(g, q, y)
-    excess = check_factor("beta", beta) * _wrong_only(2 * rates - 1, y)
+    excess = check_factor("beta", beta) * (2 * rates - 1).index_fill(0, torch.tensor(y), 0)
     return _weighted_sum(scores, weights, torch.zeros_like(rates), excess, psi)
 
 
@@ -224,18 +193,9 @@ def monte_carlo_risk(
     exclude_full: bool = False,
     seed: Seed = None,
 ) -> Estimate:
-    """E[L(s, g) | Y = y] by drawing sets, with a normal confidence interval; for any K.
+    """`exact_risk` of one row of scores, (K,), by drawing sets, with a normal confidence interval; for
+    any K.
 
-    Parameters
-    ----------
-    loss, q, y, exclude_full : as for `exact_risk`.
-    g : scores of one row, shape (K,).
-    draws : at least 2.
-    confidence : of the interval, in (0, 1).
-    seed : int, NumPy generator or None.
-
-    Examples
-    --------
     >>> loss = fixed_weights([1.0, 1.0, 1.0], "sigmoid", beta=2.0)
     >>> 2.4 in monte_carlo_risk(loss, [0.0, 0.0, 0.0], q=0.1, y=0, seed=0)
     True
@@ -244,7 +204,7 @@ def monte_carlo_risk(
     check_share("confidence", confidence)
     scores, rates = _scores_and_rates(g, q, y)
     if scores.ndim != 1:
-        raise InputError(f"g has shape {tuple(scores.shape)}; it must be one row of scores, (K,).")
+        raise no_shape("g", scores, "one row of scores, (K,)")
     Q = np.eye(len(rates))
     Q[y] = rates.numpy()
     labels = np.full(draws, y)
@@ -267,9 +227,3 @@ def _weighted_sum(
     psi = get_psi(psi)
     w = as_row(weights, "weights", scores.shape[-1])
     return (w * (toward * psi.toward(scores) + away * psi.away(scores))).sum(-1)
-
-
-def _wrong_only(values: Tensor, y: int) -> Tensor:
-    values = values.clone()
-    values[y] = 0
-    return values

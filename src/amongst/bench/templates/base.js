@@ -102,7 +102,8 @@ const SHAPES = [
   (r) => `M0,${r * 1.2}L${r * 1.1},${-r * 0.8}H${-r * 1.1}z`,
 ];
 const styleOf = (index) => `s${index % 8}`;
-const mark = (index, r = 5) => s("path", { class: "mark", d: SHAPES[index % SHAPES.length](r) });
+const mark = (index, r = 5, x = 0, y = 0) =>
+  s("path", { class: "mark", d: SHAPES[index % SHAPES.length](r), transform: `translate(${x},${y})` });
 function swatch(index) {
   const drawing = s("svg", { class: `swatch ${styleOf(index)}`, viewBox: "-7 -7 14 14", "aria-hidden": "true" });
   drawing.append(mark(index));
@@ -145,6 +146,7 @@ function toggles(labels, on, changed, decorate = () => null) {
     return button;
   });
 }
+const legend = (labels, changed) => toggles(labels, labels, changed, (label) => swatch(labelIndex(label)));
 function choice(name, options, value, changed) {
   const select = h("select", { class: "control" },
     options.map(([key, label]) => h("option", { value: key, selected: key === value }, label)));

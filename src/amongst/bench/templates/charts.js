@@ -29,18 +29,19 @@ function span(values) {
   const [lo, hi] = extent(values, 0);
   return lo === hi ? [lo - 0.5, hi + 0.5] : [lo, hi];
 }
-function responsive(holder, draw) {
+/* A box that draws itself whenever its width changes, and when told to. */
+function plot(draw) {
+  const holder = h("div");
+  holder.redraw = () => { if (holder.clientWidth) holder.replaceChildren(draw(Math.round(holder.clientWidth))); };
   let width = 0;
-  const redraw = () => {
-    const now = Math.round(holder.clientWidth);
-    if (!now || now === width) return;
-    width = now;
-    holder.replaceChildren(draw(now));
-  };
-  new ResizeObserver(redraw).observe(holder);
-  redraw();
+  new ResizeObserver(() => {
+    if (Math.round(holder.clientWidth) === width) return;
+    width = Math.round(holder.clientWidth);
+    holder.redraw();
+  }).observe(holder);
   return holder;
 }
+const panel = (title, content) => h("div", { class: "panel" }, h("h3", {}, title), content);
 /* A name in a plot: as much of it as there is room for, and all of it as its title. */
 function caption(text, room, attributes) {
   const letters = [...text], most = Math.max(2, Math.floor(room / 7));
@@ -58,7 +59,7 @@ function axisY(svg, y, lo, hi, left, right, unit = "") {
   }
 }
 
-/* Lines over epochs, or over named positions (`categories`). Series: {label, style, x, y, lo, hi}. */
+/* Lines over epochs, or over named positions (`categories`). Series: {label, index, x, y, lo, hi}. */
 function lineChart(width, { series, title, unit = "", categories = null, xlabel = "epoch", joined = true, whole = false }) {
   const tall = Math.max(190, Math.min(300, width * 0.62));
   const box = { left: 48, right: width - 10, top: 10, bottom: tall - 36 - 14 * extraLines(categories) };
@@ -98,7 +99,7 @@ function path(xs, ys, x, y) {
 }
 function curve(line, x, y) {
   if (line.x.length === 1) return dots(line, x, y, false);
-  const group = s("g", { class: line.style });
+  const group = s("g", { class: styleOf(line.index) });
   if (line.lo) {
     const back = path([...line.x].reverse(), [...line.lo].reverse(), x, y).replace(/^M/, "L");
     group.append(s("path", { class: "band", d: path(line.x, line.hi, x, y) + back + "Z" }));
@@ -107,14 +108,12 @@ function curve(line, x, y) {
   return group;
 }
 function dots(line, x, y, joined) {
-  const group = s("g", { class: line.style });
+  const group = s("g", { class: styleOf(line.index) });
   if (joined) group.append(s("path", { class: "line", d: path(line.x, line.y, x, y) }));
   line.x.forEach((value, i) => {
     if (!Number.isFinite(line.y[i])) return;
     if (line.lo) group.append(s("line", { class: "whisker", x1: x(value), x2: x(value), y1: y(line.lo[i]), y2: y(line.hi[i]) }));
-    const at = s("g", { transform: `translate(${x(value)},${y(line.y[i])})` });
-    at.append(mark(line.index || 0, 4.5));
-    group.append(at);
+    group.append(mark(line.index, 4.5, x(value), y(line.y[i])));
   });
   return group;
 }
@@ -160,85 +159,39 @@ function reading(series, stop, categories, unit) {
   return [categories ? categories[stop] : `epoch ${stop}`, ...lines].join("\n");
 }
 
-/* Ours minus the paper, a row for each dataset and condition, a mark for each method. */
-function differencePlot(width, rows, title, open) {
-  const narrow = width < 560;
-  const crowd = 10 + 4.6 * Math.max(1, ...rows.map((row) => row.points.length));
-  const gap = Math.max(30, crowd) + (narrow ? 16 : 0), left = narrow ? 14 : 190, right = width - 14, top = 26;
-  const tall = top + rows.length * gap + 34;
-  const svg = canvas(width, tall, title);
-  const all = rows.flatMap((row) => row.points.flatMap((p) => [p.value - p.spread, p.value + p.spread]));
-  const [lo, hi] = extent([0, ...all], 0.05);
+/* Points in rows over one axis, seen against a line (`at`) or a band. Points: {index, value, spread, text, open}. */
+function rowChart(width, { title, rows, at = null, band = [], seen = [], least = 0, head = "", foot = "", tick = fixed }) {
+  const named = rows.some((row) => row.label), narrow = named && width < 560;
+  const most = Math.max(1, ...rows.map((row) => row.points.length));
+  const gap = Math.max(30, 10 + 4.6 * most) + 16 * narrow, top = 26, bottom = top + rows.length * gap;
+  const longest = Math.max(...rows.map((row) => row.label.length));
+  const left = narrow || !named ? 14 : Math.min(190, 30 + 7.2 * longest), right = width - 14;
+  const svg = canvas(width, bottom + 34, title);
+  const ends = rows.flatMap((row) => row.points.flatMap((p) => [p.value - (p.spread || 0), p.value + (p.spread || 0)]));
+  const [lo, hi] = extent([...ends, ...band, ...seen, at ?? ends[0]], 0.05);
   const x = scale(lo, hi, left, right);
-  const { values, digits } = ticks(lo, hi, Math.max(3, (right - left) / 90));
-  for (const value of values) {
-    svg.append(s("line", { class: Math.abs(value) < 1e-9 ? "zero" : "grid", x1: x(value), x2: x(value), y1: top - 6, y2: tall - 32 }));
-    svg.append(s("text", { x: x(value), y: tall - 16, "text-anchor": "middle" }, Math.abs(value) < 1e-9 ? "0" : signed(value, digits)));
-  }
-  svg.append(s("text", { x: x(0), y: 12, "text-anchor": "middle", class: "label" }, "the paper"));
-  svg.append(s("text", { x: right, y: tall - 1, "text-anchor": "end" }, "ours minus the paper, percentage points"));
+  const upright = (value, kind) => s("line", { class: kind, x1: x(value), x2: x(value), y1: top - 6, y2: bottom + 2 });
+  if (band.length) svg.append(s("rect", { class: "paper-band", x: x(band[0]), width: Math.max(1, x(band[1]) - x(band[0])), y: top - 6, height: bottom - top + 8 }));
+  const { values, digits } = ticks(lo, hi, Math.max(3, (right - left) / 90), least);
+  for (const value of values)
+    svg.append(upright(value, "grid"), s("text", { x: x(value), y: bottom + 18, "text-anchor": "middle" }, tick(value, digits)));
+  if (at != null) svg.append(upright(at, "zero"));
+  const half = Math.min(width / 2, 3.5 * head.length), over = x(at ?? band[0] ?? lo);
+  svg.append(s("text", { x: Math.max(half, Math.min(over, width - half)), y: 12, "text-anchor": "middle" }, head));
+  svg.append(s("text", { x: right, y: bottom + 33, "text-anchor": "end" }, foot));
   rows.forEach((row, i) => {
-    const y = top + i * gap + (narrow ? 10 + gap / 2 : gap / 2);
-    svg.append(narrow ? caption(row.label, width, { x: 0, y: y - (gap - 16) / 2 + 2 })
-      : caption(row.label, left - 12, { x: left - 12, y: y + 4, "text-anchor": "end" }));
-    row.points.forEach((point, j) => svg.append(pointMark(point, x, y + (j - (row.points.length - 1) / 2) * 4.2, open)));
+    const y = top + (i + 0.5) * gap + 8 * narrow;
+    if (narrow) svg.append(caption(row.label, width, { x: 0, y: y - gap / 2 + 10 }));
+    else if (named) svg.append(caption(row.label, left - 12, { x: left - 12, y: y + 4, "text-anchor": "end" }));
+    row.points.forEach((point, j) => svg.append(pointMark(point, x, y + (j - (row.points.length - 1) / 2) * 4.2)));
   });
   return svg;
 }
-function pointMark(point, x, y, open) {
-  const group = s("g", { class: styleOf(point.index), tabindex: 0, role: "button", "aria-label": point.text.replaceAll("\n", ", ") });
-  group.append(s("line", { class: "whisker", x1: x(point.value - point.spread), x2: x(point.value + point.spread), y1: y, y2: y, opacity: 0.35 }));
-  const at = s("g", { transform: `translate(${x(point.value)},${y})` });
-  at.append(mark(point.index, 5));
-  group.append(at);
-  return onActivate(withTip(group, point.text), () => { hideTip(); open(point.cell); });
-}
-
-/* The repeats of one cell on a line, over the paper's mean and deviation. */
-function stripPlot(width, cell) {
-  const svg = canvas(width, 74, "repeats of this cell");
-  const paper = cell.paper;
-  const edges = paper ? [paper.mean - paper.std, paper.mean + paper.std] : [];
-  const [lo, hi] = extent([...cell.values, ...edges], 0.08);
-  const x = scale(lo, hi, 14, width - 14);
-  if (paper) {
-    svg.append(s("rect", { class: "paper-band", x: x(edges[0]), width: Math.max(1, x(edges[1]) - x(edges[0])), y: 16, height: 34 }));
-    svg.append(s("line", { class: "zero", x1: x(paper.mean), x2: x(paper.mean), y1: 16, y2: 50 }));
-    const anchor = x(paper.mean) < 90 ? "start" : x(paper.mean) > width - 90 ? "end" : "middle";
-    svg.append(s("text", { x: x(paper.mean), y: 11, "text-anchor": anchor }, `paper ${fixed(paper.mean)} \u00b1 ${fixed(paper.std)}`));
-  }
-  for (const value of ticks(lo, hi, Math.max(2, width / 110)).values)
-    svg.append(s("text", { x: x(value), y: 70, "text-anchor": "middle" }, plain(value)));
-  svg.append(s("line", { class: "axis", x1: 6, x2: width - 6, y1: 54, y2: 54 }));
-  cell.values.forEach((value, i) => {
-    const group = s("g", { class: styleOf(labelIndex(cell.label)), transform: `translate(${x(value)},33)` });
-    group.append(mark(labelIndex(cell.label), 5.5));
-    svg.append(withTip(group, `${cell.repeats[i]}: ${fixed(value)}`));
-  });
-  return svg;
-}
-
-/* Mean ranks with the critical difference: methods joined by a bar are not told apart. */
-function rankPlot(width, ranking) {
-  const longest = Math.max(...ranking.methods.map((method) => method.length));
-  const left = Math.min(30 + 7.2 * longest, width * 0.55), right = width - 24, gap = 26, top = 44;
-  const tall = top + ranking.methods.length * gap + 10;
-  const svg = canvas(width, tall, "mean ranks");
-  const x = scale(1, ranking.methods.length, left, right);
-  const every = Math.ceil(20 / (x(2) - x(1)));
-  for (let rank = 1; rank <= ranking.methods.length; rank += every) {
-    svg.append(s("line", { class: "grid", x1: x(rank), x2: x(rank), y1: top - 8, y2: tall - 6 }));
-    svg.append(s("text", { x: x(rank), y: top - 14, "text-anchor": "middle" }, String(rank)));
-  }
-  const best = Math.min(...ranking.ranks), reach = Math.min(best + ranking.critical, ranking.methods.length);
-  svg.append(s("rect", { class: "paper-band", x: x(best), width: x(reach) - x(best), y: top - 6, height: tall - top }));
-  svg.append(s("text", { x: width < 560 ? 0 : x(best), y: 12 }, `within ${fixed(ranking.critical)} of the best: not told apart`));
-  ranking.methods.forEach((method, i) => {
-    const y = top + i * gap + gap / 2;
-    svg.append(caption(method, left - 14, { x: left - 14, y: y + 4, "text-anchor": "end" }));
-    const group = s("g", { class: styleOf(labelIndex(method)), transform: `translate(${x(ranking.ranks[i])},${y})` });
-    group.append(mark(labelIndex(method), 6));
-    svg.append(withTip(group, `${method}: mean rank ${fixed(ranking.ranks[i])}`));
-  });
-  return svg;
+function pointMark({ index, value, spread, text, open }, x, y) {
+  const reach = open ? { tabindex: 0, role: "button", "aria-label": text.replaceAll("\n", ", ") } : {};
+  const group = s("g", { class: styleOf(index), ...reach });
+  if (spread) group.append(s("line", { class: "whisker", x1: x(value - spread), x2: x(value + spread), y1: y, y2: y, opacity: 0.35 }));
+  group.append(mark(index, 5, x(value), y));
+  withTip(group, text);
+  return open ? onActivate(group, () => { hideTip(); open(); }) : group;
 }

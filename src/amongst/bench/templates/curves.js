@@ -12,40 +12,46 @@ const TEST_CURVES = ["covering_test", "accuracy_test"];
 const curveNames = (items) => [...new Set(items.flatMap((item) => Object.keys(item.curves)))].sort(
   (a, b) => TEST_CURVES.indexOf(b) - TEST_CURVES.indexOf(a) || a.localeCompare(b));
 const isShare = (name) => /^(accuracy|covering|approximated)/.test(name);
+const unitOf = (name) => (isShare(name) ? " %" : "");
 const pretty = (name) => name.replaceAll("_", " ");
 
 function points(curve, name) {
   const { x, y } = decode(curve);
   return { x, y: isShare(name) ? y.map((value) => value * 100) : y };
 }
+const curveItem = (trial) => ({ label: trial.repeat, index: labelIndex(trial.label), curves: trial.curves });
 /* Curves of single trials with a choice of the quantity. */
 function curveBox(items) {
   const names = curveNames(items);
-  const holder = h("div");
-  let draw;
-  const use = (name) => {
-    const series = items.filter((item) => item.curves[name]).map((item) => ({ ...item, ...points(item.curves[name], name) }));
-    draw = (width) => lineChart(width, { series, title: pretty(name), unit: isShare(name) ? " %" : "" });
-    if (holder.clientWidth) holder.replaceChildren(draw(holder.clientWidth));
-  };
-  use(names[0]);
-  requestAnimationFrame(() => responsive(holder, (width) => draw(width)));
-  const menu = names.length > 1 ? h("div", { class: "controls" }, choice("Quantity", names.map((name) => [name, pretty(name)]), names[0], use)) : null;
-  return h("div", {}, menu, holder);
+  let name = names[0];
+  const box = plot((width) => lineChart(width, {
+    series: items.filter((item) => item.curves[name]).map((item) => ({ ...item, ...points(item.curves[name], name) })),
+    title: pretty(name), unit: unitOf(name),
+  }));
+  const menu = choice("Quantity", names.map((key) => [key, pretty(key)]), name, (key) => { name = key; box.redraw(); });
+  return h("div", {}, names.length > 1 ? h("div", { class: "controls" }, menu) : null, box);
 }
 
 /* Mean over the repeats with the range between them. */
-function pooled(trials, name) {
-  const lines = trials.filter((trial) => trial.curves[name]).map((trial) => points(trial.curves[name], name));
-  if (!lines.length) return null;
+function pooled(cell, name) {
+  const lines = curvesOf(cell).filter((curves) => curves[name]).map((curves) => points(curves[name], name));
+  if (!lines.length) return [];
   const x = lines.reduce((a, b) => (a.x.length <= b.x.length ? a : b)).x;
   const at = (epoch) => lines.map((line) => line.y[line.x.indexOf(epoch)]).filter(Number.isFinite);
   const over = (rule) => x.map((epoch) => (at(epoch).length ? rule(at(epoch)) : NaN));
-  return { x, y: over(mean), lo: over((v) => Math.min(...v)), hi: over((v) => Math.max(...v)) };
+  return [{ label: cell.label, index: labelIndex(cell.label),
+    x, y: over(mean), lo: over((v) => Math.min(...v)), hi: over((v) => Math.max(...v)) }];
 }
+const curvesOf = (cell) => cell.trials.map((index) => TRIALS[index].curves).filter((curves) => Object.keys(curves).length);
+const groupBy = (items, key) => {
+  const groups = new Map();
+  for (const item of items) groups.set(key(item), [...(groups.get(key(item)) || []), item]);
+  return [...groups];
+};
+
 function learningCurves(section) {
-  const hasCurves = (cell) => cell.trials.some((index) => Object.keys(TRIALS[index].curves).length);
-  const tables = DATA.tables.map((table) => ({ ...table, cells: table.cells.filter(hasCurves) })).filter((table) => table.cells.length);
+  const tables = DATA.tables.map((table) => ({ ...table, cells: table.cells.filter((cell) => curvesOf(cell).length) }))
+    .filter((table) => table.cells.length);
   if (!tables.length) { section.hidden = $(".bar a[href='#curves']").hidden = true; return; }
   const state = { table: tables[0], dataset: "", name: "", whole: false, on: new Set() };
   const render = () => drawPanels($(".panels", section), state);
@@ -54,83 +60,73 @@ function learningCurves(section) {
     const datasets = [...new Set(cells.map((cell) => cell.dataset))];
     const names = curveNames(cells.flatMap((cell) => cell.trials.map((index) => TRIALS[index])));
     const lines = [...new Set(cells.map((cell) => cell.label))];
-    Object.assign(state, { dataset: datasets[0], name: names[0], on: new Set(lines) });
+    Object.assign(state, { dataset: datasets[0], name: names[0], whole: false, on: new Set(lines) });
     const set = (key) => (value) => { state[key] = value; render(); };
     $(".choices", section).replaceChildren(
       tables.length > 1 ? choice("Of", tables.map((table) => [table.id, table.title]), state.table.id, use) : "",
       choice("Dataset", datasets.map((name) => [name, name]), state.dataset, set("dataset")),
       choice("Quantity", names.map((name) => [name, pretty(name)]), state.name, set("name")),
       ...toggles(["whole range"], [], (on) => set("whole")(on.size > 0)));
-    $(".legend", section).replaceChildren(...toggles(lines, lines, set("on"), (line) => swatch(labelIndex(line))));
+    $(".legend", section).replaceChildren(...legend(lines, set("on")));
     render();
   };
   const use = (id) => { state.table = tables.find((table) => table.id === id); build(); };
   build();
 }
-function drawPanels(holder, state) {
-  const { name, whole } = state, groups = new Map();
-  for (const cell of state.table.cells.filter((item) => item.dataset === state.dataset && state.on.has(item.label))) {
-    const key = [cell.dataset, cell.condition].filter(Boolean).join(", ");
-    groups.set(key, [...(groups.get(key) || []), cell]);
-  }
-  const drawings = [...groups].map(([title, members]) => {
-    const series = members.map((cell) => {
-      const line = pooled(cell.trials.map((index) => TRIALS[index]), name);
-      return line && { ...line, label: cell.label, index: labelIndex(cell.label), style: styleOf(labelIndex(cell.label)) };
-    }).filter(Boolean);
-    return panel(title, (width) => lineChart(width, { series, title, whole, unit: isShare(name) ? " %" : "" }));
+function drawPanels(holder, { table, dataset, on, name, whole }) {
+  const cells = table.cells.filter((cell) => cell.dataset === dataset && on.has(cell.label));
+  const drawings = groupBy(cells, (cell) => cell.where).map(([title, members]) => {
+    const series = members.flatMap((cell) => pooled(cell, name));
+    return panel(title, plot((width) => lineChart(width, { series, title, whole, unit: unitOf(name) })));
   });
   holder.classList.toggle("one", drawings.length === 1);
   holder.replaceChildren(...drawings);
 }
-function panel(title, draw) {
-  const holder = h("div");
-  requestAnimationFrame(() => responsive(holder, draw));
-  return h("div", { class: "panel" }, h("h4", {}, title), holder);
-}
 
+const gap = (value) => (value == null ? NaN : value);
 function figure(article, data) {
   const panels = $(".panels", article);
   panels.classList.toggle("two", data.panels.length % 3 === 1);
-  const empty = (part) => h("div", { class: "panel" }, h("h4", {}, part.title), h("p", { class: "note" }, part.note));
-  panels.append(...data.panels.map((part) => part.note ? empty(part) : panel(part.title, (width) => lineChart(width, {
-    title: part.title, categories: data.x, xlabel: data.xlabel, unit: " %", joined: data.joined,
-    series: part.series.map((line) => ({
-      label: line.label, index: labelIndex(line.label), style: styleOf(labelIndex(line.label)),
-      x: data.x.map((_, i) => i), y: line.mean.map(gap), lo: line.low.map(gap), hi: line.high.map(gap),
-    })),
-  }))));
+  panels.append(...data.panels.map(({ title, note, series }) => panel(title, note ? h("p", { class: "note" }, note)
+    : plot((width) => lineChart(width, { title, categories: data.x, xlabel: data.xlabel, unit: " %", joined: data.joined,
+      series: series.map((line) => ({ label: line.label, index: labelIndex(line.label),
+        x: data.x.map((_, i) => i), y: line.mean.map(gap), lo: line.low.map(gap), hi: line.high.map(gap) })) })))));
 }
-const gap = (value) => (value == null ? NaN : value);
+/* Ours minus the paper, a row for each dataset and condition, a mark for each method. */
 function differences(article, table) {
-  const holder = $(".differences", article);
-  if (!holder) return;
-  const cells = table.cells.filter((cell) => cell.paper && cell.n);
+  const cells = table.cells.filter((cell) => cell.paper);
+  if (!cells.length) return;
   const methods = DATA.labels.filter((label) => cells.some((cell) => cell.label === label));
   let on = new Set(methods);
-  const rows = () => {
-    const groups = new Map();
-    for (const cell of cells.filter((item) => on.has(item.label))) {
-      const label = [cell.dataset, cell.condition].filter(Boolean).join(", ");
-      groups.set(label, [...(groups.get(label) || []), differencePoint(cell)]);
-    }
-    return [...groups].map(([label, points]) => ({ label, points }));
-  };
-  const draw = (width) => differencePlot(width, rows(), `${table.title}: difference to the paper`, openCell);
-  $(".legend", article).append(...toggles(methods, methods, (chosen) => {
-    on = chosen;
-    holder.replaceChildren(draw(holder.clientWidth));
-  }, (label) => swatch(labelIndex(label))));
-  responsive(holder, draw);
+  const point = (cell) => ({
+    index: labelIndex(cell.label), value: cell.difference, spread: cell.std, open: () => openCell(cell.id),
+    text: `${cell.label}, ${cell.where}\nours ${fixed(cell.mean)} \u00b1 ${fixed(cell.std)}\npaper ${fixed(cell.paper.mean)} \u00b1 ${fixed(cell.paper.std)}\ndifference ${signed(cell.difference)}`,
+  });
+  const box = plot((width) => rowChart(width, {
+    title: `${table.title}: difference to the paper`, at: 0, head: "the paper", tick: signed,
+    foot: "ours minus the paper, percentage points",
+    rows: groupBy(cells.filter((cell) => on.has(cell.label)), (cell) => cell.where)
+      .map(([label, members]) => ({ label, points: members.map(point) })),
+  }));
+  $(".differences", article).append(box);
+  $(".legend", article).append(...legend(methods, (chosen) => { on = chosen; box.redraw(); }));
 }
-function differencePoint(cell) {
-  const place = [cell.dataset, cell.condition].filter(Boolean).join(", ");
-  return {
-    cell: cell.id, index: labelIndex(cell.label), value: cell.difference, spread: cell.std || 0,
-    text: `${cell.label}, ${place}\nours ${fixed(cell.mean)} \u00b1 ${fixed(cell.std)}\npaper ${fixed(cell.paper.mean)} \u00b1 ${fixed(cell.paper.std)}\ndifference ${signed(cell.difference)}`,
-  };
+/* Mean ranks with the critical difference: what is in the band is not told apart from the best. */
+function ranks(article, { ranking }) {
+  if (!ranking) return;
+  const best = Math.min(...ranking.ranks), last = ranking.methods.length;
+  $(".ranks", article).append(plot((width) => rowChart(Math.min(width, 640), {
+    title: "mean ranks", band: [best, Math.min(best + ranking.critical, last)], seen: [1, last], least: 1,
+    head: `within ${fixed(ranking.critical)} of the best: not told apart`,
+    rows: ranking.methods.map((label, i) => ({ label, points: [{
+      index: labelIndex(label), value: ranking.ranks[i], text: `${label}: mean rank ${fixed(ranking.ranks[i])}` }] })),
+  })));
 }
-function ranks(article, table) {
-  const holder = $(".ranks", article);
-  if (holder && table.ranking) responsive(holder, (width) => rankPlot(Math.min(width, 640), table.ranking));
-}
+/* The repeats of one cell on a line, over the paper's mean and deviation. */
+const repeats = (cell) => plot((width) => rowChart(width, {
+  title: "repeats of this cell",
+  ...(cell.paper && { at: cell.paper.mean, band: [cell.paper.mean - cell.paper.std, cell.paper.mean + cell.paper.std],
+    head: `paper ${fixed(cell.paper.mean)} \u00b1 ${fixed(cell.paper.std)}` }),
+  rows: [{ label: "", points: cell.values.map((value, i) => ({
+    index: labelIndex(cell.label), value, text: `${cell.repeats[i]}: ${fixed(value)}` })) }],
+}));

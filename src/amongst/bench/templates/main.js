@@ -1,10 +1,10 @@
 /* Theme, the mark in the navigation, and the start. */
 function theme() {
-  const button = $(".theme"), root = document.documentElement;
+  const button = h("button", { type: "button", class: "theme" }), root = document.documentElement;
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const now = () => root.dataset.theme || (dark.matches ? "dark" : "light");
   const name = () => { button.textContent = now() === "dark" ? "Light" : "Dark"; };
-  button.hidden = false;
+  $(".bar > div").append(button);
   button.addEventListener("click", () => {
     root.dataset.theme = now() === "dark" ? "light" : "dark";
     try { localStorage.setItem("amongst-theme", root.dataset.theme); } catch { /* a file may have no storage */ }

@@ -46,12 +46,13 @@ function filterTable(bodies, text) {
   }
 }
 
-const dialog = $("#cell");
+const dialog = h("dialog", { id: "cell", "aria-labelledby": "cell-title" });
+document.body.append(dialog);
 function openCell(id) {
   const cell = CELLS.get(id);
   if (!cell) return;
   const title = h("div", {}, h("h3", { id: "cell-title" }, swatch(labelIndex(cell.label)), cell.label),
-    h("p", { class: "soft" }, [cell.dataset, cell.condition, cell.label === cell.method ? "" : cell.method].filter(Boolean).join(", ")));
+    h("p", { class: "soft" }, cell.where, cell.label === cell.method ? "" : `, ${cell.method}`));
   const close = h("button", { type: "button", class: "control", autofocus: true }, "Close");
   close.addEventListener("click", () => dialog.close());
   const body = h("div", { class: "body" });
@@ -76,18 +77,12 @@ function cellFacts(cell) {
   return h("section", {}, pairs(facts));
 }
 function cellRepeats(cell) {
-  const holder = h("div");
-  const table = h("details", {}, h("summary", {}, "Values"), pairs(cell.values.map((value, i) => [cell.repeats[i], fixed(value)])));
-  const section = h("section", {}, h("h4", {}, "Repeats"), holder, table);
-  requestAnimationFrame(() => responsive(holder, (width) => stripPlot(width, cell)));
-  return section;
+  const values = pairs(cell.values.map((value, i) => [cell.repeats[i], fixed(value)]));
+  return h("section", {}, h("h4", {}, "Repeats"), repeats(cell), h("details", {}, h("summary", {}, "Values"), values));
 }
 function cellCurves(cell) {
   const trials = cell.trials.map((index) => TRIALS[index]).filter((trial) => Object.keys(trial.curves).length);
-  if (!trials.length) return null;
-  return h("section", {}, h("h4", {}, "Learning curves of the repeats"), curveBox(trials.map((trial) => ({
-    label: trial.repeat, index: labelIndex(cell.label), style: styleOf(labelIndex(cell.label)), curves: trial.curves,
-  }))));
+  return trials.length ? h("section", {}, h("h4", {}, "Learning curves of the repeats"), curveBox(trials.map(curveItem))) : null;
 }
 function cellSettings(cell) {
   const how = cell.considered > 1

@@ -85,7 +85,7 @@ function trialDetail(trial) {
     trial.error ? h("p", { class: "alert" }, trial.error) : null,
     h("h4", {}, "Settings"), pairs(Object.entries(trial.settings)),
     metrics.length ? [h("h4", {}, "Metrics"), pairs(metrics)] : null,
-    Object.keys(trial.curves).length ? [h("h4", {}, "Curves"), curveBox([{ label: trial.repeat, index: labelIndex(trial.label), style: styleOf(labelIndex(trial.label)), curves: trial.curves }])] : null,
+    Object.keys(trial.curves).length ? [h("h4", {}, "Curves"), curveBox([curveItem(trial)])] : null,
     h("h4", {}, "Record"), pairs(facts),
     reproduce("Reproduce its cell", trial.command));
 }

@@ -1,0 +1,202 @@
+"""Downloads from a dataset's public origin: resumable, checked, and complete or not there."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from rich.progress import BarColumn, DownloadColumn, TextColumn, TransferSpeedColumn
+
+from amongst.bars import Bar
+from amongst.data.catalogue import entry as catalogue_entry
+from amongst.data.cifar import batches_of
+from amongst.data.entries import Entry, File
+from amongst.data.places import (
+    FOLDER,
+    cache_folder,
+    check_sha256,
+    find,
+    find_cifar,
+    missing,
+    sha256_of,
+    writable,
+)
+from amongst.errors import DataNotFoundError, FileFormatError, InputError
+from amongst.files import clear_abandoned, temporary_prefix
+from amongst.optional import optional_import
+
+__all__ = ["fetch", "fetch_entry"]
+
+CHUNK = 1 << 18
+TIMEOUT_S = 30
+
+
+class BrokenDownloadError(OSError):
+    """A download that did not arrive in full; its message says why, in a few words."""
+
+
+def fetch(name: str, *, progress: bool = True) -> list[Path]:
+    """Make sure that a dataset's files are on this machine, and say where.
+
+    Files in the folder of AMONGST_DATA or in the user cache are left as they are; others are
+    downloaded into the cache. An interrupted download goes on where it stopped.
+
+    Parameters
+    ----------
+    name : of the dataset.
+    progress : show a bar on the terminal.
+
+    Examples
+    --------
+    >>> fetch("digits")  # comes with scikit-learn
+    []
+    """
+    return fetch_entry(catalogue_entry(name), progress=progress)
+
+
+def fetch_entry(entry: Entry, *, progress: bool = True) -> list[Path]:
+    """`fetch`, for an entry."""
+    images = _fetch_cifar(progress) if entry.layout in ("cifar", "cifar10n") else []
+    if entry.layout == "cifar":
+        return images
+    return images + [find(entry, file) or _download(entry, file, progress) for file in entry.files]
+
+
+def unpack_cifar(archive: Path, target: Path) -> Path:
+    """Put the batches of CIFAR's archive into a folder in `target`, which appears when complete.
+
+    A folder of that name, which another process may just have put there, stays as it is.
+    """
+    place = target / FOLDER
+    clear_abandoned(place)
+    made = Path(tempfile.mkdtemp(dir=target, prefix=temporary_prefix(place)))
+    try:
+        (made / FOLDER).mkdir()
+        for name, content in batches_of(archive):
+            (made / FOLDER / name).write_bytes(content)
+        _put(made / FOLDER, place)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+    return place
+
+
+def _put(made: Path, place: Path) -> None:
+    try:
+        os.replace(made, place)
+    except OSError:
+        if not place.is_dir():
+            raise
+
+
+def _fetch_cifar(progress: bool) -> list[Path]:
+    """The archive is unpacked beside itself, so that later loads need not decode it."""
+    entry = catalogue_entry("cifar10")
+    found = find_cifar(entry)
+    if found is not None:
+        return [found.path]
+    archive = _download(entry, entry.files[0], progress)
+    return [archive, unpack_cifar(archive, archive.parent)]
+
+
+def _download(entry: Entry, file: File, progress: bool) -> Path:
+    """From the first origin that sends the right bytes."""
+    if not file.urls:
+        raise DataNotFoundError(missing(entry, file))
+    cache = cache_folder()
+    if cache is None:
+        raise InputError(
+            "there is no cache to download to: set AMONGST_CACHE to a folder, or install "
+            "platformdirs (pip install 'amongst[data]')."
+        )
+    target = writable(cache / entry.home) / file.name
+    reasons, wrong = [], None
+    with _one_at_a_time(target.parent):
+        for url in file.urls:
+            try:
+                return target if target.is_file() else _retrieve(url, file, target, progress)
+            except BrokenDownloadError as error:
+                reasons.append(f"{url} ({error})")
+            except FileFormatError as error:
+                wrong = error
+    if wrong is not None:
+        raise wrong
+    reason = f"could not be downloaded from {' nor from '.join(reasons)}"
+    raise DataNotFoundError(missing(entry, file, reason))
+
+
+def _retrieve(url: str, file: File, target: Path, progress: bool) -> Path:
+    """What has arrived is kept as `.part`; a whole file with a wrong checksum as `.rejected`."""
+    part = target.with_name(f"{target.name}.part")
+    _receive(url, part, progress)
+    found = sha256_of(part)
+    if file.sha256 not in (None, found):
+        rejected = part.with_suffix(".rejected")
+        os.replace(part, rejected)
+        check_sha256(rejected, file.sha256, found)
+    os.replace(part, target)
+    return target
+
+
+def _receive(url: str, part: Path, progress: bool) -> None:
+    """Ask for what is missing, and say in a few words why it did not come."""
+    requests = optional_import("requests", extra="data", purpose="downloading datasets")
+    urllib3 = optional_import("urllib3", extra="data", purpose="downloading datasets")
+    have = part.stat().st_size if part.exists() else 0
+    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
+    try:
+        with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT_S) as response:
+            if have and response.status_code == 416:  # nothing is missing
+                return
+            response.raise_for_status()
+            resumed = have if response.status_code == 206 else 0
+            length = response.headers.get("content-length")
+            total = None if length is None else resumed + int(length)
+            with (
+                part.open("ab" if resumed else "wb") as out,
+                _bar(part, total, resumed, progress) as bar,
+            ):
+                for chunk in response.raw.stream(CHUNK, decode_content=False):
+                    out.write(chunk)
+                    bar(len(chunk))
+    except requests.Timeout as error:
+        raise BrokenDownloadError(f"no answer in {TIMEOUT_S} s") from error
+    except requests.HTTPError as error:
+        raise BrokenDownloadError(f"the server says {error.response.status_code}") from error
+    except requests.ConnectionError as error:
+        raise BrokenDownloadError("no connection") from error
+    except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
+        raise BrokenDownloadError(f"the connection broke: {type(error).__name__}") from error
+    arrived = part.stat().st_size
+    if total is not None and arrived != total:
+        raise BrokenDownloadError(f"broke off after {arrived:,} of {total:,} bytes")
+
+
+@contextmanager
+def _bar(part: Path, total: int | None, done: int, show: bool) -> Iterator[Callable[[int], None]]:
+    title, speed = TextColumn("{task.description}"), TransferSpeedColumn()
+    with Bar(title, BarColumn(), DownloadColumn(), speed, show=show) as bar:
+        task = bar.add_task(part.stem, total=total, completed=done)
+        yield lambda size: bar.advance(task, size)
+
+
+@contextmanager
+def _one_at_a_time(folder: Path) -> Iterator[None]:
+    """Processes that want the same file wait for the first, and find it there. A killed one leaves
+    no lock behind; a system without such locks goes on without."""
+    try:
+        fcntl = importlib.import_module("fcntl")
+    except ImportError:
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # some network drives
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
