@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from amongst import LWClassifier
-from amongst.datasets import load, stratified_folds
+from amongst.data import load, stratified_folds
 
 WAYS: dict[str, dict[str, Any]] = {
     "default": {},

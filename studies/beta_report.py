@@ -1,7 +1,7 @@
 """What the β sweep says of `beta="auto"`: a heat map and a table beside fixed β.
 
     python studies/beta_report.py results/beta_sweep.csv --png docs/beta_sweep.png \
-        [--into docs/theory.md] [--fit mnist fashion_mnist]
+        [--into results/beta_sweep.md] [--fit mnist fashion_mnist]
 
 `--into` puts the table between the two `beta table` marks of a Markdown file. `--fit` chooses the constants of the rule anew on the datasets named, and shows what they would
 give on all; leave out the dataset that is to check the rule.
@@ -13,7 +13,7 @@ import argparse
 from pathlib import Path
 
 from amongst.theory import AUTO
-from amongst.theory.sweep import compare, draw_sweep, fit_rule, read_sweep, to_markdown
+from lw2021.theory.sweep import compare, draw_sweep, fit_rule, read_sweep, to_markdown
 
 START, END = "<!-- beta table -->", "<!-- end of beta table -->"
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from amongst.engine import Settings
-from amongst.methods import LW
+from amongst.algorithms import LW
 from amongst.theory import auto_beta
+from amongst.train import Settings
 from population_grid import Point, Problem, by_budget
 
 BETAS = (0.0, 1.0, 1.5, 2.0, 3.0, 4.0, 8.0, 16.0, 32.0)

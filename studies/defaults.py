@@ -20,10 +20,10 @@ from typing import Any
 
 import pandas as pd
 
-from amongst.engine import Settings
-from amongst.methods import CC, LW, PRODEN, RC, Method
+from amongst.algorithms import CC, LW, PRODEN, RC, Method
 from amongst.theory import auto_beta
 from amongst.theory.auto import AUTO
+from amongst.train import Settings
 from population_grid import Point, Problem, by_budget
 
 QS = (0.1, 0.3, 0.5, 0.7, 0.9)

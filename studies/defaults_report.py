@@ -1,6 +1,6 @@
-"""The tables of docs/defaults.md, from results/defaults.csv and its neighbours.
+"""The tables of docs/defaults.md and results/defaults.md, from results/defaults.csv and its neighbours.
 
-python studies/defaults_report.py results/defaults.csv [--into docs/defaults.md]
+python studies/defaults_report.py results/defaults.csv [--into docs/defaults.md results/defaults.md]
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("csv", type=Path)
-    parser.add_argument("--into", type=Path)
+    parser.add_argument("--into", type=Path, nargs="*", default=[])
     options = parser.parse_args()
     rows, fading, others, small = (
         pd.read_csv(options.csv.with_name(name))
@@ -156,11 +156,11 @@ def main() -> None:
         "candidates": tried(rows),
     }
     print("\n\n".join(tables.values()))
-    if options.into:
-        text = options.into.read_text()
+    for page in options.into:
+        text = page.read_text("utf-8")
         for name, table in tables.items():
-            text = put(text, name, table)
-        options.into.write_text(text)
+            text = put(text, name, table) if BEGIN.format(name) in text else text
+        page.write_text(text, "utf-8")
 
 
 if __name__ == "__main__":

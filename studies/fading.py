@@ -17,12 +17,12 @@ from pathlib import Path
 import pandas as pd
 import torch
 
-from amongst.engine import Settings, Watch, as_device
-from amongst.engine.population import Member, train_population
-from amongst.methods import LW
+from amongst.accel.population import Member, train_population
+from amongst.algorithms import LW
 from amongst.metrics import accuracy, covering_rate
 from amongst.theory import auto_beta
 from amongst.theory.auto import AUTO
+from amongst.train import Settings, Watch, as_device
 from population_grid import Problem
 
 QS = (0.1, 0.3, 0.5, 0.7, 0.9)

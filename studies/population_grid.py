@@ -10,12 +10,12 @@ from typing import Any
 import pandas as pd
 import torch
 
+from amongst.accel.population import Member, train_population
+from amongst.algorithms import Method
 from amongst.candidates import CandidateSets, uniform
-from amongst.datasets import load
-from amongst.engine import Features, Settings, Watch, as_device
-from amongst.engine.population import Member, train_population
-from amongst.methods import Method
+from amongst.data import load
 from amongst.metrics import accuracy, approximated_accuracy, covering_rate
+from amongst.train import Features, Settings, Watch, as_device
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,13 +18,13 @@ import numpy as np
 import pandas as pd
 import torch
 
+from amongst.accel.population import Member, train_population
+from amongst.algorithms import CC, LW, PRODEN, RC, Method
 from amongst.candidates import CandidateSets, uniform
-from amongst.datasets import load
-from amongst.engine import Features, Settings, Watch, as_device
-from amongst.engine.population import Member, train_population
-from amongst.methods import CC, LW, PRODEN, RC, Method
+from amongst.data import load
 from amongst.metrics import accuracy
 from amongst.theory import auto_beta
+from amongst.train import Features, Settings, Watch, as_device
 
 QS = (0.1, 0.3, 0.5, 0.7, 0.8, 0.9)
 Item = tuple[str, Method, Settings]
