@@ -31,8 +31,8 @@ def _entry(name: str, given: dict[str, Any]) -> Entry:
     ]
     if "home" in given:
         given["folders"] = (given.pop("home").format(name), name, "")
-    plain = {n: tuple(value) if isinstance(value, list) else value for n, value in given.items()}
-    return Entry(name, files=tuple(files), **plain)
+    lists = {n: tuple(value) for n, value in given.items() if isinstance(value, list)}
+    return Entry(name, files=tuple(files), **given | lists)
 
 
 def _read() -> tuple[Entry, ...]:
