@@ -11,8 +11,7 @@ import pytest
 import torch
 
 from amongst import LWClassifier
-from amongst.cli import app as command
-from amongst.cli import main
+from amongst.cli import main, saying
 
 NO_GPU = pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 
@@ -66,34 +65,31 @@ def test_a_model_that_was_fitted_on_a_gpu_answers_without_one(asked: str, birds:
     assert answer["label"].isin(["owl", "kite"]).all()
 
 
-def test_a_gpu_that_is_full_costs_one_line(
-    birds: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_gpu_that_is_full_costs_one_line(birds: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def full(_: object) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB.")
 
-    monkeypatch.setattr(command, "app", full)
-    assert run("fit", birds) == 2
+    with pytest.raises(SystemExit) as ended:
+        saying.run(full, ["fit", str(birds)])
+    assert ended.value.code == 2
     assert "the GPU has not enough memory. Use a smaller --batch-size" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("ask", [lambda: np.empty(1 << 60, "u1"), lambda: torch.empty(1 << 58)])
 def test_a_machine_without_memory_costs_one_line(
-    ask: Callable[[], object], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ask: Callable[[], object], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(command, "app", lambda _: ask())
     with pytest.raises(SystemExit) as ended:
-        main(["fit"])
+        saying.run(lambda _: ask(), ["fit"])
     assert ended.value.code == 2
     assert capsys.readouterr().err.splitlines() == [
         "amongst: this machine has not enough memory for it."
     ]
 
 
-def test_other_errors_stay_what_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_errors_stay_what_they_are() -> None:
     def broken(_: object) -> None:
         raise RuntimeError("a mistake of ours")
 
-    monkeypatch.setattr(command, "app", broken)
     with pytest.raises(RuntimeError, match="a mistake of ours"):
-        main(["fit"])
+        saying.run(broken, ["fit"])

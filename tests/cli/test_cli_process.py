@@ -9,14 +9,14 @@ import sys
 
 import pytest
 
-from amongst.cli.app import _keep_memory
+from amongst.cli.saying import prepare
 
 SCRIPT = """
 import os, sys
-from amongst.cli import app
+from amongst.cli.app import app
+from amongst.cli.saying import run
 assert "torch" not in sys.modules, "too late: torch has read its environment"
-app.app = lambda arguments: print(os.environ["GOMP_SPINCOUNT"])
-app.main([])
+run(lambda arguments: print(os.environ["GOMP_SPINCOUNT"]), [])
 """
 
 
@@ -41,13 +41,13 @@ def test_freed_memory_is_kept_and_its_absence_is_no_error(monkeypatch: pytest.Mo
 
     libc = Libc()
     monkeypatch.setattr(ctypes, "CDLL", lambda _: libc)
-    _keep_memory()
+    prepare()
     assert libc.asked == [(-1, 1 << 30), (-3, 32 << 20)]
     monkeypatch.setattr(ctypes, "CDLL", lambda _: object())
-    _keep_memory()
+    prepare()
     monkeypatch.setattr(sys, "platform", "win32")
     monkeypatch.setattr(ctypes, "CDLL", None)
-    _keep_memory()
+    prepare()
 
 
 SLOW = {"torch", "numpy", "pandas", "scipy", "sklearn", "pyarrow", "matplotlib", "optuna", "ray"}

@@ -6,6 +6,7 @@ import base64
 import io
 import re
 import sys
+from runpy import run_path
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ import typer
 from typer.testing import CliRunner
 
 import amongst
-from amongst.cli.evidence import app as evidence_app
+from amongst.cli import app as command
 from amongst.cli.theory import theory
 from amongst.errors import InputError, MissingDependencyError
 from amongst.theory import auto_beta, bayes
@@ -153,8 +154,9 @@ def test_an_installed_package_has_the_rule_of_beta_and_says_where_the_rest_is(in
 def test_an_installed_package_says_what_needs_the_repository(installed, tmp_path):
     page = run("--html", str(tmp_path / "theory.html"))
     assert page.exception.code == "no-studies"
-    for words in ("pack a.sqlite", "unpack folder", "pages folder"):
-        found = CliRunner().invoke(evidence_app, words.split())
+    app = run_path(command.__file__)["app"]
+    for words in ("evidence pack a.sqlite --into b", "evidence pages folder", "classical --tune"):
+        found = CliRunner().invoke(app, words.split())
         assert found.exception.code == "no-studies"
     with pytest.raises(MissingDependencyError, match="verify needs the repository"):
         amongst.theory.verify  # noqa: B018

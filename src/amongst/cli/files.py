@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import typer
 
-from amongst.cli.saying import tell
+from amongst.cli.saying import PIPES, tell
 from amongst.errors import AmongstError, InputError, StoreError, named
 from amongst.wording import counted
 
@@ -39,8 +39,6 @@ ROOM = 1 << 20
 """Bytes that must fit where something is to be written: the usual network alone takes them."""
 FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 """What a formula begins with."""
-PIPES: dict[str, str] = {}
-"""Of files that hold what was read from a pipe, the pipe."""
 WRITTEN = {r"\n": "\n", r"\t": "\t"}
 """Separators as people write what cannot be seen."""
 
@@ -322,13 +320,6 @@ def with_embeddings(file: Path, embeddings: Path | None) -> Path:
     joined = frame.join(pd.DataFrame(found, columns=names))
     text = io.BytesIO(joined.to_csv(index=False).encode())
     return _kept(text, file, f"{file.name.partition('.')[0]}.csv")
-
-
-def as_given(text: str) -> str:
-    """A message that names pipes as the person did."""
-    for kept, given in PIPES.items():
-        text = text.replace(kept, given)
-    return text
 
 
 def check_target(option: str, path: Path, inputs: tuple[Path | None, ...] = ()) -> None:
