@@ -7,14 +7,11 @@ import signal
 import stat
 import subprocess
 import sys
-import tarfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from amongst.data.download import unpack_cifar
-from amongst.data.places import FOLDER
 from amongst.files import STALE_SECONDS, atomic_write, read_archive, temporary_prefix, write_archive
 
 HANG = """
@@ -41,11 +38,6 @@ from amongst.algorithms import CC
 inside, settings = torch.ones(4, 2, dtype=torch.bool), Settings(epochs=1, batch_size=4)
 member = Member(CC(), inside, settings)
 train_population(Features(torch.ones(4, 2)), [member], model="linear", device="cpu", checkpoint=sys.argv[1])
-"""
-UNPACKING = """
-from amongst.data import download
-download._put = hang
-download.unpack_cifar(Path(sys.argv[1]), Path(sys.argv[2]))
 """
 
 
@@ -87,18 +79,6 @@ def test_a_killed_checkpoint_of_a_population_leaves_nothing_once_it_goes_on(
     exec("import sys" + TRAINING, {})
     (left,) = names(tmp_path)
     assert left.startswith("cohort-")
-
-
-@pytest.mark.usefixtures("kill")
-def test_a_killed_extraction_leaves_nothing_once_it_is_done_again(tmp_path: Path) -> None:
-    source, target = tmp_path / "archive.tar", tmp_path / "target"
-    target.mkdir()
-    with tarfile.open(source, "w") as tar:
-        tar.add(Path(__file__), f"{FOLDER}/test_batch")
-    killed(UNPACKING, source, target)
-    assert len(names(target)) == 1
-    unpack_cifar(source, target)
-    assert names(target) == [FOLDER]
 
 
 def test_two_writers_at_once_both_succeed(tmp_path: Path) -> None:

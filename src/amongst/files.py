@@ -13,7 +13,6 @@ import json
 import os
 import re
 import secrets
-import shutil
 import socket
 import time
 from collections.abc import Iterator, Mapping
@@ -107,10 +106,7 @@ def clear_abandoned(path: Path) -> None:
                 continue
             is_old = time.time() - found.stat().st_mtime > STALE_SECONDS
             if is_old or (owner[1] == _machine() and not processes.exists(int(owner[2]))):
-                if found.is_dir():
-                    shutil.rmtree(found, ignore_errors=True)
-                else:
-                    found.unlink(missing_ok=True)
+                found.unlink(missing_ok=True)
 
 
 def write_archive(path: str | os.PathLike[str], arrays: Arrays, facts: Mapping[str, Any]) -> None:

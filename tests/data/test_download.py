@@ -19,6 +19,7 @@ import scipy.io
 
 from amongst.data import Entry, File, entry, fetch, load
 from amongst.data import download as downloads
+from amongst.data.cifar import batches_of
 from amongst.data.download import fetch_entry
 from amongst.data.loading import load_entry
 from amongst.errors import DataNotFoundError, FileFormatError, InputError, MissingDependencyError
@@ -252,7 +253,7 @@ def test_the_folder_in_the_environment_must_exist(
         load("lost")
 
 
-def test_the_archive_of_cifar_is_unpacked_beside_itself(
+def test_the_archive_of_cifar_is_fetched_and_read_as_it_is(
     home: Path, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = io.BytesIO()
@@ -268,6 +269,7 @@ def test_the_archive_of_cifar_is_unpacked_beside_itself(
     )
     small = replace(entry("cifar10"), files=(file,))
     monkeypatch.setattr(downloads, "catalogue_entry", lambda _: small)
-    archive, folder = fetch_entry(small, progress=False)
-    assert archive == home / "cache" / "cifar10" / "cifar-10-python.tar.gz"
-    assert (folder / "data_batch_1").read_bytes() == b"batch"
+    archive = home / "cache" / "cifar10" / "cifar-10-python.tar.gz"
+    assert fetch_entry(small, progress=False) == [archive]
+    assert list(batches_of(archive)) == [("data_batch_1", b"batch")]
+    assert fetch_entry(small, progress=False) == [archive], "it is there, and stays"

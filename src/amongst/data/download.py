@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,10 +12,8 @@ from rich.progress import BarColumn, DownloadColumn, TextColumn, TransferSpeedCo
 
 from amongst.bars import Bar
 from amongst.data.catalogue import entry as catalogue_entry
-from amongst.data.cifar import batches_of
 from amongst.data.entries import Entry, File
 from amongst.data.places import (
-    FOLDER,
     cache_folder,
     check_sha256,
     find,
@@ -27,7 +23,6 @@ from amongst.data.places import (
     writable,
 )
 from amongst.errors import DataNotFoundError, FileFormatError, InputError
-from amongst.files import clear_abandoned, temporary_prefix
 from amongst.optional import optional_import
 
 __all__ = ["fetch", "fetch_entry"]
@@ -61,46 +56,13 @@ def fetch(name: str, *, progress: bool = True) -> list[Path]:
 
 def fetch_entry(entry: Entry, *, progress: bool = True) -> list[Path]:
     """`fetch`, for an entry."""
-    images = _fetch_cifar(progress) if entry.layout in ("cifar", "cifar10n") else []
-    if entry.layout == "cifar":
-        return images
-    return images + [find(entry, file) or _download(entry, file, progress) for file in entry.files]
-
-
-def unpack_cifar(archive: Path, target: Path) -> Path:
-    """Put the batches of CIFAR's archive into a folder in `target`, which appears when complete.
-
-    A folder of that name, which another process may just have put there, stays as it is.
-    """
-    place = target / FOLDER
-    clear_abandoned(place)
-    made = Path(tempfile.mkdtemp(dir=target, prefix=temporary_prefix(place)))
-    try:
-        (made / FOLDER).mkdir()
-        for name, content in batches_of(archive):
-            (made / FOLDER / name).write_bytes(content)
-        _put(made / FOLDER, place)
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
-    return place
-
-
-def _put(made: Path, place: Path) -> None:
-    try:
-        os.replace(made, place)
-    except OSError:
-        if not place.is_dir():
-            raise
-
-
-def _fetch_cifar(progress: bool) -> list[Path]:
-    """The archive is unpacked beside itself, so that later loads need not decode it."""
-    entry = catalogue_entry("cifar10")
-    found = find_cifar(entry)
-    if found is not None:
-        return [found.path]
-    archive = _download(entry, entry.files[0], progress)
-    return [archive, unpack_cifar(archive, archive.parent)]
+    images = []
+    if entry.layout in ("cifar", "cifar10n"):
+        cifar = catalogue_entry("cifar10")
+        found = find_cifar(cifar)
+        images = [found.path if found else _download(cifar, cifar.files[0], progress)]
+    files = () if entry.layout == "cifar" else entry.files
+    return images + [find(entry, file) or _download(entry, file, progress) for file in files]
 
 
 def _download(entry: Entry, file: File, progress: bool) -> Path:
