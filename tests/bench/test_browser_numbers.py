@@ -134,8 +134,7 @@ def test_curves_of_one_epoch_are_points(shown: Callable[[Report], Any]) -> None:
     records = [_record(m, s, curves={"loss": (1.0 + s,)}) for m in ("rc", "cc") for s in range(2)]
     page = shown(build_report(records))
     assert page.js("document.querySelectorAll('#curves .panel svg .mark').length") == 2
-    page.js("document.querySelector('#curves rect[tabindex]').focus()")
-    page.js(WAIT)  # a focus may scroll, which hides the tip
+    page.js("document.querySelector('#curves rect[tabindex]').focus({preventScroll: true})")
     page.press("End", 35)
     assert page.js("document.querySelector('.tip').innerText") == "epoch 1\nRC 1.5\nCC 1.5"
 
@@ -152,8 +151,7 @@ def test_repeats_of_other_lengths_are_joined_by_epoch(shown: Callable[[Report], 
     long = tuple(float(i) for i in range(1, 401))
     records = [_record("rc", seed, curves={"loss": long[: 400 - 200 * seed]}) for seed in range(2)]
     page = shown(build_report(records))
-    page.js("document.querySelector('#curves rect[tabindex]').focus()")
-    page.js(WAIT)  # a focus may scroll, which hides the tip
+    page.js("document.querySelector('#curves rect[tabindex]').focus({preventScroll: true})")
     for _ in range(20):
         page.press("ArrowLeft", 37)
         epoch, line = page.js("document.querySelector('.tip').innerText").split("\n")
