@@ -8,8 +8,7 @@ people said of each row is no process: see `as_candidates` with ``kind="annotato
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,8 @@ from amongst.checks import Seed, as_seed, check_choice, check_integer, check_num
 from amongst.errors import InputError
 
 Classes = Iterable[Hashable] | None
+Rates = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.float32]]
+"""Of some rows, shape (rows, K), or (1, 1) where all are alike."""
 
 CELLS_AT_ONCE = 2**22
 """So many numbers are drawn at a time: of all cells at once they take four times the mask's room."""
@@ -59,10 +60,12 @@ def uniform(
     check_number("q", q, low=0, high=1)
     check_number("eta", eta, low=0, high=1)
     codes, known = _true_codes(y, classes)
-    if eta:
-        return _draw_without_truth(codes, known, q, eta, exclude_full, seed)
-    rates = _Rates(np.full((1, 1), q, dtype=np.float32), np.zeros_like(codes))
-    return _draw(codes, known, rates, exclude_full, seed)
+    if len(codes) and (len(known) == 1 or q == 0) and eta == 1:
+        problem = "leaves nothing to draw: no label can become a candidate."
+        remedy = "Lower eta, or raise q."
+        raise InputError(problem, code="empty-sets", argument="eta", got=eta, remedy=remedy)
+    rates = np.full((1, 1), q, dtype=np.float32)
+    return _draw(codes, known, lambda rows: rates, exclude_full, seed, 1 - eta)
 
 
 def class_dependent(
@@ -99,7 +102,8 @@ def class_dependent(
         raise InputError("Q must hold probabilities between 0 and 1.")
     if not np.allclose(np.diag(matrix), 1):
         raise InputError("Q must have ones on its diagonal: the true label is always a candidate.")
-    return _draw(codes, known, _Rates(matrix.astype(np.float32), codes), exclude_full, seed)
+    rates = matrix.astype(np.float32)
+    return _draw(codes, known, lambda rows: rates[codes[rows]], exclude_full, seed)
 
 
 def case(number: int, K: int) -> npt.NDArray[np.float64]:
@@ -176,8 +180,8 @@ def instance_dependent(
     largest = check_choice("relative_to", relative_to, ("largest", "mean")) == "largest"
     size = p.max(axis=1, keepdims=True) if largest else p.mean(axis=1, keepdims=True)
     np.divide(p, size, out=p, where=size > 0)
-    rates = _Rates(np.minimum(rate * p, 1).astype(np.float32), np.arange(len(codes)))
-    return _draw(codes, known, rates, exclude_full, seed)
+    rates = np.minimum(rate * p, 1).astype(np.float32)
+    return _draw(codes, known, lambda rows: rates[rows], exclude_full, seed)
 
 
 def noisy(sets: CandidateSets, y: npt.ArrayLike, eta: float, *, seed: Seed = None) -> CandidateSets:
@@ -256,67 +260,38 @@ def long_tailed(
     return np.sort(np.concatenate(kept)).astype(np.int64)
 
 
-@dataclass(frozen=True)
-class _Rates:
-    """Row i of the data has the rates table[row_of[i]], shape (K,), or (1,) if all are alike."""
-
-    table: npt.NDArray[np.float32]
-    row_of: npt.NDArray[np.int64]
-
-    def __getitem__(self, rows: Any) -> npt.NDArray[np.float32]:
-        found: npt.NDArray[np.float32] = self.table[self.row_of[rows]]
-        return found
-
-
 def _draw(
     codes: npt.NDArray[np.int64],
     classes: npt.NDArray[Any],
-    rates: _Rates,
+    rates: Rates,
     exclude_full: bool,
     seed: Seed,
+    kept: float = 1.0,
 ) -> CandidateSets:
+    """Each label by itself, the true one with probability `kept`; what is empty, or is full and must
+    not be, is drawn again."""
     rng = np.random.default_rng(as_seed(seed, "seed"))
     n, k = len(codes), len(classes)
     mask: Mask = np.empty((n, k), dtype=bool)
-    step = max(1, CELLS_AT_ONCE // max(1, k))
-    for first in range(0, n, step):
-        part = mask[first : first + step]
-        part[:] = rng.random(part.shape, dtype=np.float32) < rates[first : first + step]
-    mask[np.arange(n), codes] = True
-    full = np.flatnonzero(mask.all(axis=1) & exclude_full)
-    always = (rates[full] >= 1) | (np.arange(k) == codes[full, None])
-    for row in full[always.all(axis=1)][:1]:
-        raise InputError(
-            f"exclude_full: row {row} can only draw the full set (every rate is 1). Lower a rate, or "
-            "pass exclude_full=False."
-        )
-    while len(full):
-        drawn = rng.random((len(full), k), dtype=np.float32) < rates[full]
-        drawn[np.arange(len(full)), codes[full]] = True
-        mask[full] = drawn
-        full = full[drawn.all(axis=1)]
-    return CandidateSets(mask, classes)
 
+    def drawn(rows: npt.NDArray[np.int64]) -> Mask:
+        chance = rng.random((len(rows), k), dtype=np.float32)
+        found: Mask = chance < rates(rows)
+        own = np.arange(len(rows)), codes[rows]
+        found[own] = chance[own] < kept
+        return found
 
-def _draw_without_truth(
-    codes: npt.NDArray[np.int64],
-    classes: npt.NDArray[Any],
-    q: float,
-    eta: float,
-    exclude_full: bool,
-    seed: Seed,
-) -> CandidateSets:
-    rates = np.full((len(codes), len(classes)), q, dtype=np.float32)
-    rates[np.arange(len(codes)), codes] = 1 - eta
-    if len(codes) and (len(classes) == 1 or q == 0) and eta == 1:
-        problem = "leaves nothing to draw: no label can become a candidate."
-        remedy = "Lower eta, or raise q."
-        raise InputError(problem, code="empty-sets", argument="eta", got=eta, remedy=remedy)
-    rng = np.random.default_rng(as_seed(seed, "seed"))
-    mask: Mask = rng.random(rates.shape, dtype=np.float32) < rates
-    again = np.arange(len(codes))
+    for rows in np.array_split(np.arange(n), -(-n * k // CELLS_AT_ONCE) or 1):
+        mask[rows] = drawn(rows)
+    again = np.arange(n)
     while len(again := again[~mask[again].any(axis=1) | (mask[again].all(axis=1) & exclude_full)]):
-        mask[again] = rng.random((len(again), len(classes)), dtype=np.float32) < rates[again]
+        always = (rates(again) >= 1) | (np.arange(k) == codes[again, None])
+        for row in again[always.all(axis=1) & exclude_full & (kept == 1 or k == 1)][:1]:
+            raise InputError(
+                f"exclude_full: row {row} can only draw the full set (every rate is 1). Lower a rate, "
+                "or pass exclude_full=False."
+            )
+        mask[again] = drawn(again)
     return CandidateSets(mask, classes)
 
 
