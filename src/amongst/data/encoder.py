@@ -299,12 +299,9 @@ class Text(ColumnKind):
         return [f"{name}: {word}" for word in self.words]
 
     def values(self, name: str, column: pd.Series) -> sp.csr_array:
-        from sklearn.preprocessing import normalize
-
-        found = sp.csr_array(_counter(vocabulary=self.words).transform(texts(column).fillna("")))
-        found = found.astype(np.float64)
-        found.data = (1 + np.log(found.data)) * np.asarray(self.weights)[found.indices]
-        return sp.csr_array(normalize(found, copy=False))
+        known = _words(vocabulary=self.words)
+        known.idf_ = np.array(self.weights)
+        return sp.csr_array(known.transform(texts(column).fillna("")))
 
 
 KINDS: dict[str, Any] = {kind.__name__: kind for kind in (LeftOut, Number, Moment, Category, Text)}
@@ -455,21 +452,20 @@ def _category(cells: pd.Series) -> ColumnKind:
 
 
 def _text(cells: pd.Series) -> ColumnKind:
-    count = _counter(max_features=MOST_WORDS, min_df=2 if len(cells) > 100 else 1)
     try:
-        found = count.fit_transform(cells.fillna(""))
+        found = _words(max_features=MOST_WORDS, min_df=2 if len(cells) > 100 else 1)
+        found.fit(cells.fillna(""))
     except ValueError:  # no word at all
         return LeftOut("a text without words, left out")
-    rows = np.bincount(found.indices, minlength=found.shape[1])
-    weights = np.log((1 + len(cells)) / (1 + rows)) + 1
-    words = tuple(count.get_feature_names_out().tolist())
-    return Text(f"text, TF-IDF of {len(words):,} words and pairs", words, tuple(weights.tolist()))
+    words = tuple(found.get_feature_names_out().tolist())
+    weights = tuple(found.idf_.tolist())
+    return Text(f"text, TF-IDF of {len(words):,} words and pairs", words, weights)
 
 
-def _counter(**options: Any) -> Any:
-    from sklearn.feature_extraction.text import CountVectorizer
+def _words(**options: Any) -> Any:
+    from sklearn.feature_extraction.text import TfidfVectorizer
 
-    return CountVectorizer(token_pattern=WORD, ngram_range=(1, 2), **options)
+    return TfidfVectorizer(token_pattern=WORD, ngram_range=(1, 2), sublinear_tf=True, **options)
 
 
 def _bad(

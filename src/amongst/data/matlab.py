@@ -31,11 +31,11 @@ class _Reader:
     """The other process."""
 
     def __init__(self) -> None:
-        self.limits, self.owner = (_memory() // 2 + BESIDE, SECONDS), os.getpid()
+        limits = _memory() // 2 + BESIDE, SECONDS
         places = os.pathsep.join(place or os.getcwd() for place in sys.path)
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(
-            [sys.executable, "-P", __file__, *map(str, self.limits)],
+            [sys.executable, "-P", __file__, *map(str, limits)],
             stdin=pipe,
             stdout=pipe,
             stderr=subprocess.DEVNULL,
@@ -64,6 +64,8 @@ class _Reader:
 
 _READERS: list[_Reader] = []
 """Those that wait, one for each thread that read at the same time."""
+if hasattr(os, "register_at_fork"):  # not on Windows; the pipes are the parent's
+    os.register_at_fork(after_in_child=lambda: _READERS.clear())
 
 
 def read_matlab(path: Path) -> dict[str, Any]:
@@ -78,8 +80,6 @@ def _answer(path: Path) -> tuple[str, dict[str, Any]]:
     try:
         reader, waited = _READERS.pop(), True
     except IndexError:
-        reader, waited = _Reader(), False
-    if reader.owner != os.getpid():  # this process was forked, and the pipes are another's
         reader, waited = _Reader(), False
     try:
         answer = reader.ask(path)
