@@ -164,6 +164,7 @@ REFUSED: dict[str, Callable[[Path], list[object]]] = {
     "schema": store(("UPDATE sqlite_master SET name = CAST(? AS TEXT)", b"\xff")),
     "request": store(("UPDATE plans SET request = ?", "null")),
     "record": store(("UPDATE records SET metrics = ?", "[" * 3000 + "]" * 3000)),
+    "seconds": store(("UPDATE records SET seconds = ?", float("inf"))),
     "port": port,
 }
 

@@ -99,11 +99,14 @@ def test_a_failed_map_leaves_nothing_behind(folder: Path) -> None:
         opened(folder).to_array(folder / "nowhere" / "images.npy")
 
 
-def test_truncated_image(folder: Path) -> None:
-    path = folder / "5.png"
+@pytest.mark.parametrize("name", ["more/0.png", "5.png"])
+def test_truncated_image(name: str, folder: Path) -> None:
+    """Also the first one, which is asked for its size and for how the camera was held."""
+    path = folder / name
     path.write_bytes(path.read_bytes()[:-30])
-    with pytest.raises(FileFormatError, match=r"5\.png is damaged"):
+    with pytest.raises(FileFormatError, match=name) as caught:
         opened(folder).to_array()
+    assert caught.value.code == "unreadable"
 
 
 @pytest.mark.parametrize("name", ["../secret.png", "/etc/passwd", ""])

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from amongst import AutoClassifier, CandidateSets, LWClassifier, PartialLabel, load
 from amongst.candidates import uniform
 from amongst.data.features import Features, SparseFeatures
+from amongst.errors import InputError
 from amongst.estimators import estimator_for
 from amongst.selection.blend import MOST_DENSE, taken_by
 from amongst.selection.portfolio import portfolio
@@ -87,6 +89,38 @@ def test_every_usual_method_of_sparse_features_is_saved(words: Any, tmp_path: Pa
         taken = taken_by(small, X)
         small.fit(taken, sets).save(tmp_path / "one")
         np.testing.assert_allclose(load(tmp_path / "one").predict(taken), small.predict(taken))
+
+
+@pytest.mark.parametrize("estimator", [LWClassifier(epochs=1), PartialLabel(LogisticRegression())])
+def test_a_matrix_whose_indices_leave_its_shape_is_refused(words: Any, estimator: Any) -> None:
+    """SciPy and scikit-learn read past its end: an answer, or a crash."""
+    X, sets = words
+    odd = X.copy()
+    odd.indices[5] = 10**6
+    fitted = clone(estimator).fit(X, sets)
+    for ask in (lambda: clone(estimator).fit(odd, sets), lambda: fitted.predict(odd)):
+        with pytest.raises(InputError) as caught:
+            ask()
+        assert (caught.value.code, caught.value.argument) == ("sparse", "X")
+
+
+@pytest.mark.parametrize("scaling", [None, "auto"])
+def test_a_value_beyond_float32_is_refused_with_its_place(words: Any, scaling: Any) -> None:
+    X, sets = words
+    fitted = LWClassifier(epochs=1, scaling=scaling, random_state=0).fit(X, sets)
+    odd = X.copy()
+    odd[7, 3] = 1e39
+    for ask in (lambda: clone(fitted).fit(odd, sets), lambda: fitted.disambiguate(odd, sets)):
+        with pytest.raises(InputError, match="column 3") as caught:
+            ask()
+        assert (caught.value.code, caught.value.at, caught.value.got) == ("too-large", 7, 1e39)
+
+
+def test_large_rows_in_single_precision_still_have_a_length() -> None:
+    """Their squares leave float32: the length was infinite, and every feature 0."""
+    X = sp.csr_array(np.eye(4, dtype=np.float32) * np.float32(1e20))
+    model = LWClassifier(epochs=30, random_state=0).fit(X, [0, 1, 2, 3])
+    assert model.predict(X).tolist() == [0, 1, 2, 3]
 
 
 def test_a_matrix_that_would_be_too_large_is_not_made_dense() -> None:

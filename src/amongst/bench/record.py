@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from amongst.checks import check_number
 from amongst.errors import InputError
 
 Scalar = str | int | float | bool
@@ -143,6 +144,7 @@ class Record:
         object.__setattr__(self, "metrics", metrics)
         object.__setattr__(self, "curves", curves)
         object.__setattr__(self, "versions", dict(sorted(self.versions.items())))
+        object.__setattr__(self, "seconds", check_number("seconds", self.seconds))
 
     def __hash__(self) -> int:
         return hash((self.key, self.created))

@@ -292,7 +292,12 @@ class SparseFeatures(Features):
     @classmethod
     def of_matrix(cls, matrix: Any, scale: Any = None) -> SparseFeatures:
         rows = matrix.tocsr()
-        parts = (rows.data.astype(np.float32), *map(np.int64, (rows.indices, rows.indptr)))
+        with np.errstate(over="ignore"):
+            small = rows.data.astype(np.float32)
+        if (wrong := np.flatnonzero(~np.isfinite(small))).size:
+            row = np.searchsorted(rows.indptr, wrong[0], side="right") - 1
+            raise _too_large(int(row), str(rows.indices[wrong[0]]), float(rows.data[wrong[0]]))
+        parts = (small, *map(np.int64, (rows.indices, rows.indptr)))
         values, columns, starts = map(torch.from_numpy, parts)
         return cls(
             values,
@@ -345,8 +350,11 @@ def _check_narrowed(array: Any, small: Any, names: Sequence[str] | None) -> None
     row, *place = (int(at[0]) for at in np.nonzero(~np.isfinite(small)))
     named_one = names is not None and len(place) == 1
     column = repr(names[place[0]]) if named_one else ", ".join(map(str, place))  # type: ignore[index]
-    value = float(array[(row, *place)])
-    raise InputError(
+    raise _too_large(row, column, float(array[(row, *place)]))
+
+
+def _too_large(row: int, column: str, value: float) -> InputError:
+    return InputError(
         f"row {row} of the features holds {value:g} in column {column}, too large to compute with.",
         code="too-large",
         at=row,

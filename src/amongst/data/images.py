@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any, Literal, Unpack, get_args
@@ -17,7 +18,7 @@ from amongst.checks import check_choice, check_integer
 from amongst.data.columns import LabelOptions, Outside, no_column
 from amongst.data.frames import ColumnFile, open_table
 from amongst.data.tables import Table, columns_of, read_as
-from amongst.errors import DataNotFoundError, FileFormatError, InputError, named
+from amongst.errors import DataNotFoundError, InputError, named, reading
 from amongst.files import atomic_write
 from amongst.optional import optional_import
 
@@ -367,13 +368,12 @@ def _row(path: Path, size: tuple[int, int] | None, mode: Mode) -> tuple[int, int
         return channels, height, width
 
 
-def _opened(path: Path) -> Any:
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """A picture, of which parts are decoded when they are asked for: what fails then is told here."""
     image = optional_import("PIL.Image", extra="data", purpose="reading images")
-    try:
-        return image.open(path)
-    except (OSError, image.DecompressionBombError) as error:
-        problem = f"{path} cannot be read as an image: {error}."
-        raise FileFormatError(problem, code="unreadable") from error
+    with reading(path, "an image"), image.open(path) as picture:
+        yield picture
 
 
 def upright(picture: Any) -> Any:
@@ -392,10 +392,7 @@ def _decode(path: Path, row: tuple[int, int, int], resize: bool) -> Bytes:
                 code="depth",
                 remedy="Bring the images to 8 bits first.",
             )
-        try:
-            pixels = upright(picture).convert("RGB" if channels == 3 else "L")
-        except (OSError, SyntaxError, ValueError) as error:
-            raise FileFormatError(f"{path} is damaged: {error}.", code="unreadable") from error
+        pixels = upright(picture).convert("RGB" if channels == 3 else "L")
     if pixels.size != (width, height):
         if not resize:
             found = f"{pixels.height} × {pixels.width}"

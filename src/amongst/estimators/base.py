@@ -22,7 +22,7 @@ from amongst.candidates import CandidateSets, as_candidates
 from amongst.candidates.cells import label_kinds, wrong
 from amongst.candidates.container import LARGEST, with_prior
 from amongst.candidates.convert import is_annotators
-from amongst.checks import check_choice, on_host
+from amongst.checks import check_choice, check_sparse, on_host
 from amongst.data.encoder import TableEncoder
 from amongst.devices import made_on_cpu, threads_that_are_there
 from amongst.errors import AmongstWarning, InputError, named, warn
@@ -256,6 +256,8 @@ class PartialLabelClassifier(Answers, ClassifierMixin, BaseEstimator, metaclass=
             self.encoder_ = TableEncoder().fit(X) if self._is_encoded(X) else None
         if self.encoder_ is not None:
             return self._encoded(X, self.encoder_, reset)
+        if issparse(X):
+            check_sparse("X", X)
         if issparse(X) and self._takes_sparse():
             return validate_data(self, X, reset=reset, accept_sparse="csr")
         return self._array(X, reset)

@@ -560,7 +560,7 @@ def _length(X: Any) -> float:
     >>> _length(csr_array([[3.0, 4.0], [0.0, 5.0]]))
     5.0
     """
-    return float(np.sqrt(np.square(X.data).sum() / X.shape[0])) or 1.0
+    return float(np.sqrt(np.square(X.data, dtype=np.float64).sum() / X.shape[0])) or 1.0
 
 
 def _are_pixels(X: npt.NDArray[Any]) -> bool:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from amongst.candidates import CandidateSets
-from amongst.errors import FileFormatError, InputError
+from amongst.errors import InputError, reading
 from amongst.optional import optional_import
 
 SHOWN = {"open": None, "skipped": "skip", "decided": "label"}
@@ -51,19 +51,15 @@ class Pictures:
         if path is None:
             problem = f"row {row} names {self.names[row]!r}, which is no file below {self.folder}."
             raise InputError(problem, code="no-file", at=row)
-        try:
-            with image.open(path) as opened:
-                size = self.side, self.side
-                opened.draft("RGB", size)  # a JPEG is decoded at a part of its size
-                opened.thumbnail(size)
-                shown = ops.exif_transpose(opened)
-                lossless = max(shown.size) <= SIDE // 4 or "A" in shown.getbands()
-                target = io.BytesIO()
-                shown = shown.convert("RGBA" if lossless else "RGB")
-                shown.save(target, "PNG" if lossless else "JPEG")
-        except (OSError, SyntaxError, ValueError, image.DecompressionBombError) as error:
-            problem = f"{path.name} cannot be read as an image: {error}."
-            raise FileFormatError(problem, code="unreadable") from error
+        with reading(path.name, "an image"), image.open(path) as opened:
+            size = self.side, self.side
+            opened.draft("RGB", size)  # a JPEG is decoded at a part of its size
+            opened.thumbnail(size)
+            shown = ops.exif_transpose(opened)
+            lossless = max(shown.size) <= SIDE // 4 or "A" in shown.getbands()
+            target = io.BytesIO()
+            shown = shown.convert("RGBA" if lossless else "RGB")
+            shown.save(target, "PNG" if lossless else "JPEG")
         return f"image/{'png' if lossless else 'jpeg'}", target.getvalue()
 
 
