@@ -12,10 +12,9 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from amongst.bench.commands import reproduce_command
 from amongst.bench.paper import IMAGE_PLANS
 from amongst.bench.places import Place, dataset_title, method_title, model_title
-from amongst.bench.plans import make_plan, remembered
+from amongst.bench.plans import make_plan, remembered, reproduce_command
 from amongst.bench.record import Record
 from amongst.bench.request import Request
 from amongst.bench.tables import Entry

@@ -12,7 +12,7 @@ from rich import box
 from rich.table import Table as RichTable
 
 from amongst.cli.files import check_folder_target
-from amongst.cli.narrowing import method_names
+from amongst.cli.results import method_names
 from amongst.cli.saying import screen, tell
 
 if TYPE_CHECKING:

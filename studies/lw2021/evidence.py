@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from amongst.bench.columns import read_file, read_rows
 from amongst.bench.plans import remembered
 from amongst.bench.record import (
     RECORD_TEXTS,
@@ -21,6 +20,8 @@ from amongst.bench.record import (
     Record,
     canonical_json,
     json_text,
+    read_file,
+    read_rows,
 )
 from amongst.bench.store import Store
 from amongst.errors import DataNotFoundError, FileFormatError, InputError, StoreError

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from amongst.bench.commands import reproduce_command
 from amongst.bench.execute import LocalExecutor
-from amongst.bench.plans import Plan, Request, make_plan
+from amongst.bench.plans import Plan, Request, make_plan, reproduce_command
 from amongst.bench.record import Record, Trial
 from amongst.bench.rounds import advance, at_most, next_round
 from amongst.bench.runner import bind_plan, run_plan

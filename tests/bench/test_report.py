@@ -21,10 +21,9 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from amongst.bench import Record, Trial
-from amongst.bench.commands import reproduce_command
 from amongst.bench.payload import pack_curve, payload, script_json
 from amongst.bench.places import Place
-from amongst.bench.plans import Plan, Request, make_plan
+from amongst.bench.plans import Plan, Request, make_plan, reproduce_command
 from amongst.bench.render import to_csv
 from amongst.bench.report import build_report, read_report, to_html
 from amongst.bench.store import Store
@@ -364,7 +363,7 @@ def test_the_papers_accuracy_stands_beside_accuracies_only() -> None:
 def app() -> Any:
     import typer
 
-    from amongst.cli.report import report
+    from amongst.cli.results import report
 
     app = typer.Typer(pretty_exceptions_enable=False)
     app.command()(report)

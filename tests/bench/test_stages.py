@@ -13,10 +13,9 @@ from typing import Any
 import pytest
 
 from amongst.bench import runner as runner_module
-from amongst.bench.commands import reproduce_command
 from amongst.bench.estimate import check_data
 from amongst.bench.execute import LocalExecutor, Options
-from amongst.bench.plans import Plan, Request, make_plan
+from amongst.bench.plans import Plan, Request, make_plan, reproduce_command
 from amongst.bench.record import Record, Trial
 from amongst.bench.render import cell_text, to_markdown
 from amongst.bench.report import build_report, read_report, to_html

@@ -16,11 +16,10 @@ import typer
 from typer.testing import CliRunner
 
 from amongst.bench import Record, Store, Trial, read_records
-from amongst.bench.commands import reproduce_command
 from amongst.bench.export import read_requests
 from amongst.bench.payload import payload
 from amongst.bench.places import Place, method_title
-from amongst.bench.plans import Request, make_plan
+from amongst.bench.plans import Request, make_plan, reproduce_command
 from amongst.bench.render import to_markdown
 from amongst.bench.report import read_report
 from amongst.cli import bench

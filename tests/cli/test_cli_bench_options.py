@@ -9,8 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from amongst.bench import read_records
-from amongst.bench.commands import reproduce_command
-from amongst.bench.plans import Request, make_plan
+from amongst.bench.plans import Request, make_plan, reproduce_command
 from amongst.cli.app import app
 from amongst.errors import InputError
 

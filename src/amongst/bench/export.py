@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from amongst.bench.columns import ENDINGS, read_beside, read_file
 from amongst.bench.conditions import check_condition
 from amongst.bench.paper import LW
 from amongst.bench.points import method_labels
-from amongst.bench.record import Record
+from amongst.bench.record import ENDINGS, Record, read_beside, read_file
 from amongst.bench.request import SHORT, check_within
 from amongst.bench.store import FILTERS, Store
 from amongst.checks import check_choice
@@ -31,8 +30,7 @@ def read_records(path: str | Path, **filters: Any) -> list[Record]:
     Examples
     --------
     >>> import tempfile
-    >>> from amongst.bench.columns import write_export
-    >>> from amongst.bench.record import Trial
+    >>> from amongst.bench.record import Trial, write_export
     >>> record = Record(Trial("mnist", "q=0.1", "cc", "mlp", 0), {"accuracy_final": 0.9})
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = write_export([record], [], f"{folder}/mine.csv")

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
-from amongst.bench.commands import reproduce_command
 from amongst.bench.payload import script_json
 from amongst.bench.places import Place, Row
+from amongst.bench.plans import reproduce_command
 from amongst.bench.tables import Entry, Table
 from amongst.bench.words import Overview, notes, number, p_text, signed
 from amongst.markup import Markup, Section, document, element, join, section

@@ -1,34 +1,19 @@
-"""The paper's cells, as it prints them or as its figures lay them out, its settings, and what goes beyond."""
+"""Cells of tables and figures, what is published of them, the settings of the paper, and the plans' names."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
-from typing import Any
 
-from amongst.bench.conditions import REAL, parse
-from amongst.bench.places import DATASET_TITLES, METHOD_TITLES, Place
+from amongst.bench.conditions import parse
+from amongst.bench.places import DATASET_TITLES, Place
 from amongst.bench.record import Scalar
-from amongst.checks import check_choice
-from amongst.optional import import_study
+from amongst.optional import STUDIES, import_study
 
-TABLES = ("table1", "table2", "table3")
 NEURAL = ("rc", "cc", "proden", "lw-sigmoid", "lw-cross_entropy")
 LW = ("lw-sigmoid", "lw-cross_entropy")
 RATES = ("q=0.1", "q=0.3", "q=0.5", "q=0.7", "q=0.9")
-BETAS = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
-ABLATION = ((1.0, 0.0), (2.0, 0.0), (0.0, 1.0), (0.0, 2.0), (1.0, 1.0), (2.0, 2.0))
-PANELS = (
-    ("mnist", "q=0.1", "mlp"),
-    ("fashion_mnist", "q=0.3", "mlp"),
-    ("cifar10", "q=0.3", "convnet"),
-    ("kmnist", "q=0.5", "mlp"),
-)
-IMAGES = (("mnist", "mlp"), ("fashion_mnist", "mlp"), ("kmnist", "mlp"), ("cifar10", "convnet"))
-FOLDS = 10
 
 
 @dataclass(frozen=True)
@@ -67,22 +52,6 @@ class Point:
 
     values: Mapping[str, Scalar]
     note: str = ""
-
-
-@cache
-def published_cells(table: str) -> tuple[Slot, ...]:
-    """The cells of a table in the paper's order.
-
-    >>> cell = published_cells("table1")[0]
-    >>> cell.dataset, cell.method, cell.condition, cell.published.mean
-    ('mnist', 'rc', 'q=0.1', 98.44)
-    >>> [len(published_cells(table)) for table in TABLES]
-    [60, 55, 60]
-    """
-    check_choice("table", table, TABLES)
-    text = files("amongst.bench").joinpath("data", "tables.json").read_text("utf-8")
-    folds = FOLDS if table == "table2" else None
-    return tuple(_cell(entry, folds) for entry in json.loads(text)[table])
 
 
 def published_point(dataset: str, condition: str, method: str, model: str) -> Point | None:
@@ -157,28 +126,6 @@ def _proden_point(dataset: str, model: str) -> Point:
     return Point(_PRODEN[home], note)
 
 
-def _cell(entry: Mapping[str, Any], folds: int | None) -> Slot:
-    datasets = {title: name for name, title in DATASET_TITLES.items()}
-    methods = {title: name for name, title in METHOD_TITLES.items()} | {"LW": "lw-cross_entropy"}
-    return Slot(
-        dataset=datasets[entry["dataset"]],
-        condition=entry.get("condition") or REAL,
-        method=methods[entry["method"]],
-        model=(entry["model"] or "-").lower(),
-        published=Published(entry["mean"], entry["std"], entry["star"], entry["mark"] or ""),
-        folds=folds,
-    )
-
-
-def _panels(variants: Mapping[str, tuple[tuple[str, Scalar], ...]]) -> tuple[Slot, ...]:
-    """The four panels of a figure."""
-    return tuple(
-        Slot(dataset, condition, "lw-sigmoid", model, variant, fixed=fixed)
-        for dataset, condition, model in PANELS
-        for variant, fixed in variants.items()
-    )
-
-
 IMAGE_PLANS = {
     "images": "Images: every algorithm, trained alike",
     "images-own": "Images: each algorithm as its authors train it",
@@ -201,13 +148,13 @@ PLAN_TITLES = {
 
 @cache
 def plan_slots(plan: str) -> tuple[Slot, ...]:
-    """The cells of a plan that is fixed; what goes beyond the paper is laid out in ``studies``."""
-    if plan in TABLES:
-        return published_cells(plan)
-    if plan == "figure1":
-        return _panels({f"β={beta:g}": (("beta", beta),) for beta in BETAS})
-    if plan == "figure2":
-        return _panels({f"α={a:g}, β={b:g}": (("alpha", a), ("beta", b)) for a, b in ABLATION})
+    """The cells of a plan that is fixed; but for the demo, ``studies`` lays them out."""
     if plan == "demo":
         return tuple(Slot("digits", q, method, "mlp") for method in NEURAL for q in RATES[:3])
     return tuple(import_study("lw2021.plans", purpose=f"the plan {plan!r}").SLOTS[plan]())
+
+
+def printed() -> Mapping[Place, Published | None]:
+    """The figures of the paper's tables, as far as they are here: in a clone."""
+    tables = ("table1", "table2", "table3") if STUDIES.is_dir() else ()
+    return {slot.place: slot.published for table in tables for slot in plan_slots(table)}

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from amongst.bench.commands import reproduce_command
 from amongst.bench.figures import Figure, Series, variant_figure
 from amongst.bench.places import dataset_title, method_title, model_title
+from amongst.bench.plans import reproduce_command
 from amongst.bench.record import Record
 from amongst.bench.tables import Entry, Table
 from amongst.bench.words import metric_title

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,17 +13,15 @@ from amongst.algorithms import get_protocol
 from amongst.bench.conditions import REAL, check_condition
 from amongst.bench.paper import IMAGE_PLANS, LW, NEURAL, PLAN_TITLES, Slot, plan_slots
 from amongst.bench.places import Place, dataset_title
-from amongst.bench.points import CLASSICAL, method_labels, own_settings, points
+from amongst.bench.points import CLASSICAL, method_labels, points
 from amongst.bench.record import Record, Trial
-from amongst.bench.request import CRITERIA, SHORT, check_within
+from amongst.bench.request import CRITERIA, EPOCHS, SHORT, check_within
 from amongst.bench.request import Request as Request  # which belongs to plans, too
 from amongst.checks import check_choice
 from amongst.data import names
 from amongst.errors import AmongstWarning, InputError, MissingDependencyError, Shown, named
-from amongst.models import DENSE, MODELS, recipe_of
-
-MINIATURE = ("q=0.5", "q=0.5 eta=0.2", "q=0.5 rho=100", "instance=0.4")
-"""Conditions of image plans that are in their miniature."""
+from amongst.models import MODELS
+from amongst.optional import import_study
 
 
 @dataclass(frozen=True)
@@ -158,11 +157,6 @@ def remembered(requests: Iterable[Mapping[str, Any]]) -> list[Plan]:
     return plans
 
 
-def short_title(plan: str) -> str:
-    """What the paper calls it."""
-    return PLAN_TITLES[plan].partition(":")[0]
-
-
 def _compared(request: Request) -> list[Slot]:
     """Every method with every network, on a person's own data."""
     labels = (*method_labels(), SHORT)
@@ -193,8 +187,9 @@ def _of_the_paper(request: Request) -> list[Slot]:
         )
         problem += "plan shorter on its own data."
         raise InputError(problem, code="no-sense", argument="quick", got=True)
-    slots = list(plan_slots(request.plan))
-    slots = _miniature(slots) if request.quick else slots
+    slots = plan_slots(request.plan)
+    if request.quick and request.plan != "demo":
+        slots = import_study("lw2021.paper", purpose="a miniature").miniature(slots)
     conditions = tuple(map(check_condition, request.conditions))
     wanted: dict[str, tuple[Sequence[str], Collection[str]]] = {
         "dataset": (request.datasets, names()),
@@ -203,7 +198,7 @@ def _of_the_paper(request: Request) -> list[Slot]:
         "model": (request.models, MODELS),
     }
     stay = set(CLASSICAL) & set(request.methods)  # whatever networks the others have
-    kept = slots
+    kept = list(slots)
     for axis, (values, elsewhere) in wanted.items():
         has = {getattr(slot, axis) for slot in slots}
         has |= {SHORT} if has & set(LW) else set()
@@ -216,30 +211,6 @@ def _of_the_paper(request: Request) -> list[Slot]:
         problem = "no cell of the plan has these datasets, methods, conditions and models together."
         raise InputError(problem, code="no-cell")
     return kept
-
-
-def _miniature(slots: Sequence[Slot]) -> list[Slot]:
-    """The same methods and conditions on digits, without duplicates and networks for images."""
-    small = [
-        replace(
-            slot,
-            dataset="digits",
-            condition="q=0.3" if slot.condition == REAL else slot.condition,
-            model=slot.model if slot.model in (*DENSE, "-") else "mlp",
-            published=None,
-            fixed=own_settings(slot.method, dict(slot.fixed)),
-        )
-        for slot in slots
-        if _in_miniature(slot)
-    ]
-    return list({slot.place: slot for slot in small}.values())
-
-
-def _in_miniature(slot: Slot) -> bool:
-    """Of the paper's variants those of one panel; of image plans a part of their conditions."""
-    if recipe_of(slot.model):
-        return slot.dataset == "cifar10" and slot.condition in MINIATURE
-    return slot.variant == "" or (slot.dataset, slot.condition) == ("fashion_mnist", "q=0.3")
 
 
 def _cell(slot: Slot, request: Request) -> Cell:
@@ -277,3 +248,62 @@ def _in_rounds(cell: Cell, request: Request) -> Cell:
         return cell
     known = () if short else first
     return replace(cell, trials=known, pool=cell.trials, screening=short, refit=request.refit)
+
+
+_OPTIONS = (
+    "folds", "seeds", "epochs", "search", "search_seeds", "screen", "keep", "criterion", "protocol",
+    "precision",
+)  # fmt: skip
+_DEFAULTS = {field.name: field.default for field in fields(Request)}
+
+
+def reproduce_command(plan: Plan, place: Place | None = None) -> str:
+    """One line for a shell: the plan's own request, narrowed to a place.
+
+    Empty for a plan that was found, which nobody asked for, and for a comparison that no command can make. A
+    file of one's own is named as it was; one that came from Python is left to be filled in.
+
+    >>> plan = make_plan(Request("table1", seeds=3, protocol="paper"))
+    >>> reproduce_command(plan, Place("mnist", "case 1", "rc", "mlp"))
+    "amongst reproduce table1 --datasets mnist --conditions 'case 1' --methods rc --models mlp --seeds 3 --protocol paper"
+    >>> mine = make_plan(Request("compare", datasets=("birds",), methods=("rc", "cc"), folds=5))
+    >>> reproduce_command(mine, Place("birds", "real", "rc", "mlp"))
+    'amongst compare path/to/birds --methods rc --models mlp --folds 5 --epochs 250 --search published'
+    """
+    request, own = plan.request, plan.request.plan == "compare"
+    if plan.found or (own and not _typable(request)):
+        return ""
+    if place is not None:
+        narrow = {
+            f"{n}s": (getattr(place, n),) for n in ("dataset", "condition", "method", "model")
+        }
+        request = replace(request, **narrow)  # type: ignore[arg-type]
+    words = ["amongst", *_verb(request)]
+    for option in ("datasets", "conditions", "methods", "models"):
+        values = getattr(request, option)
+        implied = (option == "datasets" and (own or request.quick)) or values == ("-",)
+        if not implied and not (own and values == (REAL,)):
+            words += [word for value in values for word in (f"--{option}", value)]
+    usual: dict[str, object] = dict(_DEFAULTS)
+    if own:
+        usual |= {"search": "none", "epochs": EPOCHS["quick"] if request.quick else 100}
+        request = replace(request, epochs=request.epochs or EPOCHS[request.scale])
+    for name in _OPTIONS if request.is_search else (n for n in _OPTIONS if n != "criterion"):
+        if (value := getattr(request, name)) != usual[name]:
+            words += [f"--{name.replace('_', '-')}", str(value)]
+    return shlex.join(
+        words + [f"--{name}" for name in ("refit", "quick") if getattr(request, name)]
+    )
+
+
+def _typable(request: Request) -> bool:
+    """Whether the command line has words for a comparison: it has none for some of a request."""
+    plain = all(getattr(request, name) == _DEFAULTS[name] for name in ("protocol", "precision"))
+    return plain and (len(request.datasets) == 1 or set(request.datasets) <= set(names()))
+
+
+def _verb(request: Request) -> list[str]:
+    if request.plan != "compare":
+        return ["reproduce", request.plan]
+    asked = ",".join(n if n in names() else f"path/to/{n}" for n in request.datasets)
+    return ["compare", *(request.own or (asked,))]

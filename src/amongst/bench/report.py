@@ -9,7 +9,7 @@ from pathlib import Path
 import amongst
 from amongst.bench.export import read_records, read_requests
 from amongst.bench.page import assemble
-from amongst.bench.paper import TABLES, Slot, published_cells
+from amongst.bench.paper import Slot, printed
 from amongst.bench.payload import payload
 from amongst.bench.places import Place
 from amongst.bench.plans import Cell, Plan, Request, remembered
@@ -186,14 +186,14 @@ def found_plan(records: Sequence[Record], title: str = "Results") -> Plan:
     >>> plan.cells[0].slot.dataset, plan.report
     ('mine', 'accuracy_final')
     """
-    printed = {slot.place: slot.published for table in TABLES for slot in published_cells(table)}
+    paper = printed()
     cells: dict[Place, dict[str, Trial]] = {}
     for record in records:
         trial = record.trial.with_data("")
         place = Place(trial.dataset, trial.condition, trial.method, trial.model)
         cells.setdefault(place, {})[trial.key] = trial
     found = tuple(
-        Cell(Slot(*place[:4], published=printed.get(place)), tuple(trials.values()))
+        Cell(Slot(*place[:4], published=paper.get(place)), tuple(trials.values()))
         for place, trials in cells.items()
     )
     last10 = all("accuracy_last10" in r.metrics for r in records if not r.failed)

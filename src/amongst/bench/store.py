@@ -21,7 +21,6 @@ import numpy as np
 
 import amongst
 from amongst import processes
-from amongst.bench.columns import write_export
 from amongst.bench.record import (
     Record,
     Trial,
@@ -30,6 +29,7 @@ from amongst.bench.record import (
     json_text,
     now,
     unflat,
+    write_export,
 )  # fmt: skip
 from amongst.checks import check_choice
 from amongst.errors import AmongstError, FileFormatError, InputError, StoreError

@@ -8,8 +8,7 @@ import typer
 
 from amongst.cli import bench, datasets, tables
 from amongst.cli.explain import explain
-from amongst.cli.report import report
-from amongst.cli.results import results
+from amongst.cli.results import report, results
 from amongst.cli.review import review
 from amongst.cli.saying import Commands, options, run
 from amongst.cli.search import search

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from amongst.cli.files import Labelled, check_folder_target, grouped
-from amongst.cli.narrowing import (
+from amongst.cli.results import (
     Conditions,
     Datasets,
     Many,
@@ -30,18 +30,12 @@ if TYPE_CHECKING:
     from amongst.bench.plans import Request
     from amongst.bench.sources import Files
 
-__all__ = ["compare", "demo", "reproduce"]
-
-
 PlanName = StrEnum(
     "PlanName",
     "table1 table2 table3 figure1 figure2 beyond images images-own images-parts images-wide demo",
 )
-Search = StrEnum("Search", "none published grid equal")
-Criterion = StrEnum("Criterion", "approximated covering risk oracle")
-Protocol = StrEnum("Protocol", "default paper official")
-Engine = StrEnum("Engine", "auto local population ray")
-
+Search = Literal["none", "published", "grid", "equal"]
+Criterion = Literal["approximated", "covering", "risk", "oracle"]
 Seeds = Annotated[int | None, typer.Option(help="Repeats.")]
 RESULTS = Path("amongst.sqlite")
 
@@ -84,7 +78,7 @@ class Searching:
         """Of these options and more; a criterion that was named must have something to choose."""
         from amongst.bench.plans import Request
 
-        own = vars(self) | {"criterion": (self.criterion or Criterion.covering).value}
+        own = vars(self) | {"criterion": self.criterion or "covering"}
         made = Request(plan, **own, **more)
         if self.criterion is not None:
             made.check_searched("criterion")
@@ -97,8 +91,9 @@ class Running:
 
     device: Device = "auto"
     engine: Annotated[
-        Engine, typer.Option(help="auto: a population on a GPU, processes elsewhere.")
-    ] = Engine.auto
+        Literal["auto", "local", "population", "ray"],
+        typer.Option(help="auto: a population on a GPU, processes elsewhere."),
+    ] = "auto"
     workers: Annotated[
         int | None, typer.Option(help="Processes; one for each core unless told.")
     ] = None
@@ -112,7 +107,7 @@ class Running:
         """For the runner."""
         from amongst.bench.execute import Options
 
-        return Options(self.engine.value, self.device, self.workers, files, self.ray_address)
+        return Options(self.engine, self.device, self.workers, files, self.ray_address)
 
 
 @grouped
@@ -131,12 +126,12 @@ def reproduce(
     epochs: Annotated[int | None, typer.Option(help="Instead of the plan's own.")] = None,
     search: Annotated[
         Search, typer.Option(help="Settings: published, each method's grid, one grid for all.")
-    ] = Search.published,
+    ] = "published",
     *,
     searching: Searching,
     protocol: Annotated[
-        Protocol, typer.Option(help="Where paper and code differ.")
-    ] = Protocol.default,
+        Literal["default", "paper", "official"], typer.Option(help="Where paper and code differ.")
+    ] = "default",
     precision: Annotated[
         str, typer.Option(help="float32, float64; on a GPU also tf32, bf16.")
     ] = "float32",
@@ -151,8 +146,8 @@ def reproduce(
         models=split(models),
         seeds=seeds,
         epochs=epochs,
-        search=search.value,
-        protocol=protocol.value,
+        search=search,
+        protocol=protocol,
         precision=precision,
     )
     requests = [replace(first, plan=plan.value) for plan in dict.fromkeys(plans)]
@@ -177,7 +172,7 @@ def compare(
     epochs: Annotated[int | None, typer.Option(help="100 unless told; 10 with --quick.")] = None,
     search: Annotated[
         Search, typer.Option(help="none: defaults; grid: chosen without true labels.")
-    ] = Search.none,
+    ] = "none",
     searching: Searching,
     running: Running,
 ) -> None:
@@ -203,7 +198,7 @@ def compare(
         folds=many,
         seeds=seeds,
         epochs=100 if epochs is None and not quick else epochs,
-        search=search.value,
+        search=search,
         metric="" if seen else "covering_test_last10",
         own=() if files is None else _words(data, reading.typed()),
         rows=rows,

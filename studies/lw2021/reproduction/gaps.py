@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from amongst.bench.commands import reproduce_command
 from amongst.bench.estimate import estimate
 from amongst.bench.places import Place, dataset_title, method_title
-from amongst.bench.plans import Plan, Request, make_plan
+from amongst.bench.plans import Plan, Request, make_plan, reproduce_command
 from amongst.bench.record import Record, grouped
 from amongst.bench.rounds import at_most
 from amongst.estimators import CLASSICAL
