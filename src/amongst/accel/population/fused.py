@@ -316,7 +316,7 @@ class FusedStep:
         """Running statistics of these members, and the optimiser's step on scale and shift."""
         network = self.network
         means, variances, to_scale, to_shift = self.columns[layer]
-        kernels.update_norm[(last - first,)](
+        update_kernels.update_norm[(last - first,)](
             means,
             variances,
             network.buffers[2 * layer],

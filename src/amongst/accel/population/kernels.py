@@ -13,8 +13,6 @@ Only imported where Triton is installed.
 import triton
 import triton.language as tl
 
-from amongst.accel.population.update_kernels import optimizer_step, read_state
-
 
 @triton.jit
 def gather_rows(
@@ -65,32 +63,17 @@ def gather_rows(
 
 
 @triton.jit
-def _product(
-    x,
-    w,
-    rows,
-    columns,
-    BATCH: tl.constexpr,
-    FAN_IN: tl.constexpr,
-    FAN_OUT: tl.constexpr,
-    PRECISION: tl.constexpr,
-    BLOCK_K: tl.constexpr,
-):
-    """Σ_k x[row, k] w[k, column] over one member's x (rows × FAN_IN) and w (FAN_IN × FAN_OUT)."""
+def _product(x, w, rows, columns, n_rows, n_inner, n_columns, down, across, PRECISION, BLOCK_K):
+    """Σ_k x[row, k] w[k, column] of one member; in w the next k is `down` places on, the next column
+    `across`."""
     k = tl.arange(0, BLOCK_K)
     total = tl.zeros((rows.shape[0], columns.shape[0]), dtype=tl.float32)
-    for start in range(0, FAN_IN, BLOCK_K):
+    for start in range(0, n_inner, BLOCK_K):
         inner = start + k
-        a = tl.load(
-            x + rows[:, None] * FAN_IN + inner[None, :],
-            mask=(rows < BATCH)[:, None] & (inner < FAN_IN)[None, :],
-            other=0.0,
-        )
-        b = tl.load(
-            w + inner[:, None] * FAN_OUT + columns[None, :],
-            mask=(inner < FAN_IN)[:, None] & (columns < FAN_OUT)[None, :],
-            other=0.0,
-        )
+        known = (rows < n_rows)[:, None] & (inner < n_inner)[None, :]
+        a = tl.load(x + rows[:, None] * n_inner + inner[None, :], mask=known, other=0.0)
+        known = (inner < n_inner)[:, None] & (columns < n_columns)[None, :]
+        b = tl.load(w + inner[:, None] * down + columns[None, :] * across, mask=known, other=0.0)
         total = tl.dot(a, b, total, input_precision=PRECISION)
     return total
 
@@ -122,17 +105,8 @@ def forward_layer(
     c = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
     used, real = r < BATCH, c < FAN_OUT
     v = m * FAN_OUT + c
-    h = _product(
-        x + m * CAPACITY * FAN_IN,
-        w + m * FAN_IN * FAN_OUT,
-        r,
-        c,
-        BATCH,
-        FAN_IN,
-        FAN_OUT,
-        PRECISION,
-        BLOCK_K,
-    )
+    own, weight = x + m * CAPACITY * FAN_IN, w + m * FAN_IN * FAN_OUT
+    h = _product(own, weight, r, c, BATCH, FAN_IN, FAN_OUT, FAN_OUT, 1, PRECISION, BLOCK_K)
     mean = tl.sum(h, 0) / BATCH
     h = tl.where(used[:, None], h - mean[None, :], 0.0)
     variance = tl.sum(h * h, 0) / BATCH
@@ -170,17 +144,8 @@ def head_scores(
     m = (first + tl.program_id(1)).to(tl.int64)
     r = tl.program_id(0) * BLOCK_B + tl.arange(0, BLOCK_B)
     c = tl.arange(0, BLOCK_N)
-    total = _product(
-        x + m * CAPACITY * FAN_IN,
-        w + m * FAN_IN * FAN_OUT,
-        r,
-        c,
-        BATCH,
-        FAN_IN,
-        FAN_OUT,
-        PRECISION,
-        BLOCK_K,
-    )
+    own, weight = x + m * CAPACITY * FAN_IN, w + m * FAN_IN * FAN_OUT
+    total = _product(own, weight, r, c, BATCH, FAN_IN, FAN_OUT, FAN_OUT, 1, PRECISION, BLOCK_K)
     total += tl.load(bias + m * FAN_OUT + c, mask=c < FAN_OUT, other=0.0)[None, :]
     place = r[:, None] * FAN_OUT + c[None, :]
     inside = (r < BATCH)[:, None] & (c < FAN_OUT)[None, :]
@@ -216,7 +181,6 @@ def backward_layer(
     m = tl.program_id(1).to(tl.int64)
     r = tl.arange(0, BLOCK_B)
     c = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
-    k = tl.arange(0, BLOCK_K)
     used, real = r < BATCH, c < FAN_IN
     v = m * FAN_IN + c
     here = m * CAPACITY * FAN_IN
@@ -224,22 +188,8 @@ def backward_layer(
     inside = used[:, None] & real[None, :]
     if EARLY:
         h = tl.load((normal + here) + place, mask=inside, other=0.0)
-    total = tl.zeros((BLOCK_B, BLOCK_N), dtype=tl.float32)
-    source = slopes + m * CAPACITY * FAN_OUT
-    weight = w + m * FAN_IN * FAN_OUT
-    for start in range(0, FAN_OUT, BLOCK_K):
-        inner = start + k
-        left = tl.load(
-            source + r[:, None] * FAN_OUT + inner[None, :],
-            mask=used[:, None] & (inner < FAN_OUT)[None, :],
-            other=0.0,
-        )
-        right = tl.load(
-            weight + c[None, :] * FAN_OUT + inner[:, None],
-            mask=(inner < FAN_OUT)[:, None] & real[None, :],
-            other=0.0,
-        )
-        total = tl.dot(left, right, total, input_precision=PRECISION)
+    own, weight = slopes + m * CAPACITY * FAN_OUT, w + m * FAN_IN * FAN_OUT
+    total = _product(own, weight, r, c, BATCH, FAN_OUT, FAN_IN, 1, FAN_OUT, PRECISION, BLOCK_K)
     if not EARLY:
         h = tl.load((normal + here) + place, mask=inside, other=0.0)
     h = h.to(tl.float32)
@@ -253,85 +203,3 @@ def backward_layer(
     variance = tl.load(variances + v, mask=real, other=1.0)
     total *= (g / tl.sqrt(variance + eps))[None, :]
     tl.store((out + here) + place, total.to(out.dtype.element_ty), mask=inside)
-
-
-@triton.jit
-def update_norm(
-    means,
-    variances,
-    running_mean,
-    running_var,
-    to_scale,
-    to_shift,
-    scale,
-    scale_trace,
-    scale_square,
-    shift,
-    shift_trace,
-    shift_square,
-    alive,
-    lr,
-    weight_decay,
-    momentum,
-    corrections,
-    tick,
-    n_sgd,
-    first,
-    pace,
-    BATCH: tl.constexpr,
-    WIDTH: tl.constexpr,
-    HAS_ADAM: tl.constexpr,
-    MOVE: tl.constexpr,
-    BLOCK: tl.constexpr,
-):
-    """Batch norm's running statistics follow the batch's; with MOVE its scale and shift move."""
-    m = (first + tl.program_id(0)).to(tl.int64)
-    c = tl.arange(0, BLOCK)
-    v = m * WIDTH + c
-    keep = (c < WIDTH) & (tl.load(alive + m) != 0)
-    mean = tl.load(means + v, mask=keep, other=0.0)
-    unbiased = tl.load(variances + v, mask=keep, other=0.0) * (BATCH / max(BATCH - 1, 1))
-    old = tl.load(running_mean + v, mask=keep, other=0.0)
-    tl.store(running_mean + v, old * (1 - pace) + mean * pace, mask=keep)
-    old = tl.load(running_var + v, mask=keep, other=0.0)
-    tl.store(running_var + v, old * (1 - pace) + unbiased * pace, mask=keep)
-    if MOVE:
-        there = n_sgd * WIDTH
-        old, memory = read_state(scale, scale_trace, v, keep)
-        optimizer_step(
-            scale,
-            scale_trace,
-            scale_square - there,
-            old,
-            memory,
-            tl.load(to_scale + v, mask=keep, other=0.0),
-            v,
-            keep,
-            m,
-            n_sgd,
-            lr,
-            weight_decay,
-            momentum,
-            corrections,
-            tick,
-            HAS_ADAM,
-        )
-        old, memory = read_state(shift, shift_trace, v, keep)
-        optimizer_step(
-            shift,
-            shift_trace,
-            shift_square - there,
-            old,
-            memory,
-            tl.load(to_shift + v, mask=keep, other=0.0),
-            v,
-            keep,
-            m,
-            n_sgd,
-            lr,
-            weight_decay,
-            momentum,
-            corrections,
-            tick,
-            HAS_ADAM,
-        )

@@ -80,14 +80,23 @@ def _new_weights(g, inside, outside, BOTH: tl.constexpr):
 
 
 @triton.jit
-def _load_rows(scores, index, codes, first, m, r, used, capacity, k_padded, K, BLOCK_K):
-    z = tl.arange(0, BLOCK_K)
+def _load_rows(
+    scores, rows, index, codes, first_code, own, m, sizes, K, BLOCK_B: tl.constexpr, BLOCK_K
+):
+    """Scores, candidates and other classes of a batch, all classes there are; and each one's place among
+    the weights."""
+    n_rows, batch, capacity, k_padded = sizes
+    r, z = tl.arange(0, BLOCK_B), tl.arange(0, BLOCK_K)
+    used = r < batch
     real = used[:, None] & (z < K)[None, :]
     g = tl.load(scores + (m * capacity + r)[:, None] * k_padded + z[None, :], mask=real, other=0.0)
     row = tl.load(index + m * capacity + r, mask=used, other=0).to(tl.int64)
-    code = tl.load(codes + tl.load(first + m) + row, mask=used, other=0).to(tl.int64)
+    code = tl.load(codes + tl.load(first_code + m) + row, mask=used, other=0).to(tl.int64)
     inside = (((code[:, None] >> z[None, :].to(tl.int64)) & 1) == 1) & real
-    return g, inside, real & (inside == 0), real
+    outside = real & (inside == 0)
+    row = tl.load(rows + m * capacity + r, mask=used, other=0).to(tl.int64)
+    spot = (own * n_rows + row)[:, None] * K + z[None, :]
+    return g, inside, outside, real, spot
 
 
 @triton.jit
@@ -119,14 +128,12 @@ def batch_loss(
     """Losses, slopes of their mean, new weights from the same scores, and the epoch's totals."""
     own = tl.program_id(0).to(tl.int64)
     m = own + first
-    r = tl.arange(0, BLOCK_B)
-    z = tl.arange(0, BLOCK_K)
+    r, z = tl.arange(0, BLOCK_B), tl.arange(0, BLOCK_K)
     used = r < batch
-    g, inside, outside, real = _load_rows(
-        scores, index, codes, first_code, m, r, used, capacity, k_padded, K, BLOCK_K
+    sizes = (n_rows, batch, capacity, k_padded)
+    g, inside, outside, real, spot = _load_rows(
+        scores, rows, index, codes, first_code, own, m, sizes, K, BLOCK_B, BLOCK_K
     )
-    row = tl.load(rows + m * capacity + r, mask=used, other=0).to(tl.int64)
-    spot = (own * n_rows + row)[:, None] * K + z[None, :]
     best = tl.argmax(tl.where(inside, g, FAR), 1)
     if KIND == "consistent":
         p, lse = _row_softmax(g, real)
@@ -185,13 +192,9 @@ def new_weights(
     """New weights of the batch's rows, from the scores of a second pass."""
     own = tl.program_id(0).to(tl.int64)
     m = own + first
-    r = tl.arange(0, BLOCK_B)
-    z = tl.arange(0, BLOCK_K)
-    used = r < batch
-    g, inside, outside, real = _load_rows(
-        scores, index, codes, first_code, m, r, used, capacity, k_padded, K, BLOCK_K
+    sizes = (n_rows, batch, capacity, k_padded)
+    g, inside, outside, real, spot = _load_rows(
+        scores, rows, index, codes, first_code, own, m, sizes, K, BLOCK_B, BLOCK_K
     )
-    row = tl.load(rows + m * capacity + r, mask=used, other=0).to(tl.int64)
-    spot = (own * n_rows + row)[:, None] * K + z[None, :]
     live = tl.load(alive + m) != 0
     tl.store(weights + spot, _new_weights(g, inside, outside, BOTH), mask=real & live)

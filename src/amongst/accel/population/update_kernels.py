@@ -10,36 +10,15 @@ import triton.language as tl
 
 
 @triton.jit
-def read_state(parameter, trace, place, mask):
-    """Values and traces of some entries; asked for early, they are there when they are needed."""
-    old = tl.load(parameter + place, mask=mask, other=0.0, eviction_policy="evict_first")
-    return old, tl.load(trace + place, mask=mask, other=0.0, eviction_policy="evict_first")
-
-
-@triton.jit
-def optimizer_step(
-    parameter,
-    trace,
-    square,
-    old,
-    memory,
-    gradient,
-    place,
-    mask,
-    m,
-    n_sgd,
-    lr,
-    weight_decay,
-    momentum,
-    corrections,
-    tick,
-    HAS_ADAM: tl.constexpr,
-):
+def _step(parameter, trace, square, gradient, place, mask, m, rule, HAS_ADAM: tl.constexpr):
     """The optimiser's step on some entries of member m; returns their new values.
 
-    `parameter` and `trace` point to the member, `place` says which entries, `old` and `memory` are
-    what `read_state` found there. `square` points to the first member with Adam, of number n_sgd.
+    `parameter` and `trace` point to the member, `place` says which entries. `square` points to the
+    first member with Adam, whose number is the first of `rule`.
     """
+    n_sgd, lr, weight_decay, momentum, corrections, tick = rule
+    old = tl.load(parameter + place, mask=mask, other=0.0, eviction_policy="evict_first")
+    memory = tl.load(trace + place, mask=mask, other=0.0, eviction_policy="evict_first")
     rate = tl.load(lr + m)
     gradient += old * tl.load(weight_decay + m)
     if HAS_ADAM:
@@ -128,49 +107,64 @@ def update_weight(
     row, column = top + flat // BLOCK_N, edge + flat % BLOCK_N
     place = row * FAN_OUT + column
     keep = (row < FAN_IN) & (column < FAN_OUT) & live
-    here, memories = weight + m * SIZE, trace + m * SIZE
-    old, memory = read_state(here, memories, place, keep)
-    new = optimizer_step(
-        here,
-        memories,
-        square + (m - n_sgd) * SIZE,
-        old,
-        memory,
-        total,
-        place,
-        keep,
-        m,
-        n_sgd,
-        lr,
-        weight_decay,
-        momentum,
-        corrections,
-        tick,
-        HAS_ADAM,
-    )
+    here, square = weight + m * SIZE, square + (m - n_sgd) * SIZE
+    rule = (n_sgd, lr, weight_decay, momentum, corrections, tick)
+    new = _step(here, trace + m * SIZE, square, total, place, keep, m, rule, HAS_ADAM)
     if HAS_COPY:
         spot = (copy + m * SIZE) + tl.max_contiguous(place, 4)
         tl.store(spot, new.to(copy.dtype.element_ty), mask=keep, eviction_policy="evict_first")
     if HAS_BIAS:  # noqa: SIM102 - decided at compile time, unlike the next
         if tl.program_id(0) < TILES:
             own, own_trace = bias + m * FAN_OUT, bias_trace + m * FAN_OUT
+            own_square = bias_square + (m - n_sgd) * FAN_OUT
             used = (c < FAN_OUT) & live
-            value, before = read_state(own, own_trace, c, used)
-            optimizer_step(
-                own,
-                own_trace,
-                bias_square + (m - n_sgd) * FAN_OUT,
-                value,
-                before,
-                to_bias,
-                c,
-                used,
-                m,
-                n_sgd,
-                lr,
-                weight_decay,
-                momentum,
-                corrections,
-                tick,
-                HAS_ADAM,
-            )
+            _step(own, own_trace, own_square, to_bias, c, used, m, rule, HAS_ADAM)
+
+
+@triton.jit
+def update_norm(
+    means,
+    variances,
+    running_mean,
+    running_var,
+    to_scale,
+    to_shift,
+    scale,
+    scale_trace,
+    scale_square,
+    shift,
+    shift_trace,
+    shift_square,
+    alive,
+    lr,
+    weight_decay,
+    momentum,
+    corrections,
+    tick,
+    n_sgd,
+    first,
+    pace,
+    BATCH: tl.constexpr,
+    WIDTH: tl.constexpr,
+    HAS_ADAM: tl.constexpr,
+    MOVE: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """Batch norm's running statistics follow the batch's; with MOVE its scale and shift move."""
+    m = (first + tl.program_id(0)).to(tl.int64)
+    c = tl.arange(0, BLOCK)
+    v = m * WIDTH + c
+    keep = (c < WIDTH) & (tl.load(alive + m) != 0)
+    mean = tl.load(means + v, mask=keep, other=0.0)
+    unbiased = tl.load(variances + v, mask=keep, other=0.0) * (BATCH / max(BATCH - 1, 1))
+    old = tl.load(running_mean + v, mask=keep, other=0.0)
+    tl.store(running_mean + v, old * (1 - pace) + mean * pace, mask=keep)
+    old = tl.load(running_var + v, mask=keep, other=0.0)
+    tl.store(running_var + v, old * (1 - pace) + unbiased * pace, mask=keep)
+    if MOVE:
+        there = n_sgd * WIDTH
+        rule = (n_sgd, lr, weight_decay, momentum, corrections, tick)
+        slope = tl.load(to_scale + v, mask=keep, other=0.0)
+        _step(scale, scale_trace, scale_square - there, slope, v, keep, m, rule, HAS_ADAM)
+        slope = tl.load(to_shift + v, mask=keep, other=0.0)
+        _step(shift, shift_trace, shift_square - there, slope, v, keep, m, rule, HAS_ADAM)
