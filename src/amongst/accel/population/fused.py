@@ -58,7 +58,7 @@ class FusedLoss:
     def loss(self, size: int) -> None:
         """Losses and slopes of the batch; new weights too, if they come from the same scores."""
         cohort = self.step.cohort
-        loss_kernel.batch_loss[(self._members,)](
+        loss_kernel.batch_loss[(len(self.alpha),)](
             self.step.scores,
             self.step.slopes[-1],
             *self._rows(),
@@ -76,7 +76,7 @@ class FusedLoss:
 
     def refresh(self, size: int) -> None:
         """New weights of the batch's rows, from the scores as they are now."""
-        loss_kernel.new_weights[(self._members,)](
+        loss_kernel.new_weights[(len(self.alpha),)](
             self.step.scores,
             *self._rows(),
             self.step.cohort.alive,
@@ -84,10 +84,6 @@ class FusedLoss:
             BOTH=self.form.both,
             **self._launch(size),
         )
-
-    @property
-    def _members(self) -> int:
-        return int(self.group.part.stop - self.group.part.start)
 
     def _rows(self) -> tuple[Any, ...]:
         candidates = self.step.cohort.candidates
@@ -225,15 +221,10 @@ class FusedStep:
             self.network.parameters[-1],
             self.scores,
             first,
-            BATCH=size,
-            CAPACITY=self.capacity,
-            FAN_IN=fan_in,
-            FAN_OUT=fan_out,
-            PRECISION=self.precision,
             BLOCK_B=64,
             BLOCK_N=_power(fan_out),
             BLOCK_K=64,
-            **self.tiles.launches["head"],
+            **self._launch("head", size, fan_in, fan_out),
         )
 
     def backward(self, size: int) -> None:
@@ -273,15 +264,10 @@ class FusedStep:
             variances,
             first,
             network.eps,
-            BATCH=size,
-            CAPACITY=self.capacity,
-            FAN_IN=fan_in,
-            FAN_OUT=fan_out,
-            PRECISION=self.precision,
             BLOCK_B=_power(size),
             BLOCK_N=columns,
             BLOCK_K=inner,
-            **self.tiles.launches["forward"],
+            **self._launch("forward", size, fan_in, fan_out),
         )
 
     def _backward_layer(self, layer: int, size: int) -> None:
@@ -300,16 +286,11 @@ class FusedStep:
             to_scale,
             to_shift,
             network.eps,
-            BATCH=size,
-            CAPACITY=self.capacity,
-            FAN_IN=fan_in,
-            FAN_OUT=fan_out,
-            PRECISION=self.precision,
             EARLY=self.tiles.early,
             BLOCK_B=_power(size),
             BLOCK_N=columns,
             BLOCK_K=min(inner, _power(fan_out)),
-            **self.tiles.launches["backward"],
+            **self._launch("backward", size, fan_in, fan_out),
         )
 
     def _update_norm(self, layer: int, size: int, first: int, last: int, *, move: bool) -> None:
@@ -349,18 +330,13 @@ class FusedStep:
             self.copies[3 * layer],
             *self._state(3 * layer + 1),
             *self._schedule(),
-            BATCH=size,
-            CAPACITY=self.capacity,
-            FAN_IN=fan_in,
-            FAN_OUT=fan_out,
             HAS_ADAM=self._has_adam,
             HAS_BIAS=is_head,
             HAS_COPY=self.dtype != torch.float32,
-            PRECISION=self.precision,
             BLOCK_I=rows,
             BLOCK_N=columns,
             BLOCK_R=inner,
-            **self.tiles.launches["weight"],
+            **self._launch("weight", size, fan_in, fan_out),
         )
 
     def _loss(self, group: Group, size: int) -> None:
@@ -369,9 +345,7 @@ class FusedStep:
             fused.loss(size)
             return
         cohort, part = self.cohort, group.part
-        rows, index = (t[part, :size].long() for t in (self.rows, self.index))
-        scores = self.scores[part, :size, : self.network.n_classes]
-        inside = cohort.candidates.of(index, part)
+        rows, scores, inside = self._seen(group, size)
         losses, slopes = group_slopes(group, scores, inside, rows)
         cohort.alive[part].logical_and_(losses.sum(-1).isfinite())
         self.slopes[-1][part, :size, : self.network.n_classes] = slopes
@@ -379,6 +353,12 @@ class FusedStep:
             keep_weights(cohort, group, scores, inside, rows)
         covered = inside.gather(-1, scores.argmax(-1, keepdim=True)).sum((-2, -1))
         cohort.totals[part] += torch.stack((losses.sum(-1).double(), covered.double()), -1)
+
+    def _seen(self, group: Group, size: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Rows, scores and masks of a batch, for a loss that no kernel knows."""
+        rows, index = (t[group.part, :size].long() for t in (self.rows, self.index))
+        scores = self.scores[group.part, :size, : self.network.n_classes]
+        return rows, scores, self.cohort.candidates.of(index, group.part)
 
     def _refresh(self, size: int) -> None:
         """New weights where they come from a second forward pass."""
@@ -398,10 +378,13 @@ class FusedStep:
             if fused is not None:
                 fused.refresh(size)
                 continue
-            rows, index = (t[group.part, :size].long() for t in (self.rows, self.index))
-            scores = self.scores[group.part, :size, : self.network.n_classes]
-            inside = cohort.candidates.of(index, group.part)
+            rows, scores, inside = self._seen(group, size)
             keep_weights(cohort, group, scores, inside, rows)
+
+    def _launch(self, kernel: str, size: int, fan_in: int, fan_out: int) -> dict[str, Any]:
+        """What a kernel of products is compiled for."""
+        sizes = {"BATCH": size, "CAPACITY": self.capacity, "FAN_IN": fan_in, "FAN_OUT": fan_out}
+        return {**sizes, "PRECISION": self.precision, **self.tiles.launches[kernel]}
 
     def _state(self, i: int) -> tuple[Tensor, Tensor, Tensor]:
         optimizer = self.cohort.optimizer
