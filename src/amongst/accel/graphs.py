@@ -12,7 +12,7 @@ import os
 import shutil
 import sysconfig
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from torch.nn import functional as F
 from amongst.algorithms import LossAlgorithm, Method
 from amongst.algorithms._base import changed_beyond_leaves, check_losses, new_weights
 from amongst.data.features import Features
-from amongst.devices import products_in
+from amongst.devices import autocast, products_in
 from amongst.losses.known import Known
 from amongst.models import PAPER
 from amongst.train.loop import make_optimizer
@@ -207,7 +207,7 @@ class GraphedStep:
         """Scores of these rows."""
         x = self.data.features.batch(rows)
         x = x.contiguous(memory_format=torch.channels_last) if self.images else x
-        with self._autocast():
+        with autocast(x.device, self.settings.precision, cache=False):
             scores: Tensor = self.state.model(x)
         return scores.to(self.data.features.dtype)
 
@@ -232,11 +232,6 @@ class GraphedStep:
             if weights is not None and method.when == "same":
                 new = new_weights(method, scores, inside, weights, known)
         return losses.mean(), counts, new
-
-    def _autocast(self) -> AbstractContextManager[Any]:
-        if self.settings.precision == "bf16" and self.on_gpu:
-            return torch.autocast("cuda", dtype=torch.bfloat16, cache_enabled=False)
-        return nullcontext()
 
     @contextmanager
     def _surroundings(self) -> Iterator[None]:

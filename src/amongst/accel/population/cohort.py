@@ -388,16 +388,13 @@ def _fresh_models(
 def _groups(members: Sequence[Member], dtype: torch.dtype, device: torch.device) -> list[Group]:
     groups = []
     epochs = members[0].settings.epochs
-    for run in runs(members):
-        changed(run.method, (epochs - 1) / epochs)
-        leaves = {
-            name: getattr(run.method, name).to(device, dtype, copy=True)
-            for name in run.method.leaves
-        }
-        method = replace(run.method, **leaves) if leaves else run.method
-        known = [_known(member, dtype, device) for member in members[run.part]]
-        weights = _initial_weights(members[run.part], known, dtype, device)
-        groups.append(Group(run.part, method, weights, run.method, _stacked(known)))
+    for part, start in runs(members):
+        changed(start, (epochs - 1) / epochs)
+        leaves = {n: getattr(start, n).to(device, dtype, copy=True) for n in start.leaves}
+        method = replace(start, **leaves) if leaves else start
+        known = [_known(member, dtype, device) for member in members[part]]
+        weights = _initial_weights(members[part], known, dtype, device)
+        groups.append(Group(part, method, weights, start, _stacked(known)))
     return groups
 
 

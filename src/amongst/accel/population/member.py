@@ -89,19 +89,6 @@ class Member:
         return split_seed(self.settings.seed)[0] if own is None else own
 
 
-@dataclass(frozen=True)
-class Run:
-    """Neighbouring members with one structure: one call of one method serves them all."""
-
-    first: int
-    last: int
-    method: Any
-
-    @property
-    def part(self) -> slice:
-        return slice(self.first, self.last)
-
-
 def arrange(members: Sequence[Member]) -> list[list[int]]:
     """Cohorts, as lists of indices: one number of rows, batch size, epochs and precision each.
 
@@ -119,29 +106,27 @@ def arrange(members: Sequence[Member]) -> list[list[int]]:
     return [sorted(cohort, key=lambda i: _place(members[i])) for cohort in by_pace.values()]
 
 
-def runs(members: Sequence[Member]) -> list[Run]:
-    """Neighbours of one structure, in the order given.
+def runs(members: Sequence[Member]) -> list[tuple[slice, Any]]:
+    """Neighbours of one structure, in the order given: their place, and one method for all of them,
+    whose leaves are tensors of shape (m, 1).
 
     >>> from amongst.algorithms import LW
     >>> inside = torch.ones(4, 2, dtype=torch.bool)
-    >>> runs([Member(LW(beta=b), inside) for b in (0.0, 1.0)])[0].method.beta.tolist()
-    [[0.0], [1.0]]
+    >>> ((part, method),) = runs([Member(LW(beta=b), inside) for b in (0.0, 1.0)])
+    >>> part, method.beta.tolist()
+    (slice(0, 2, None), [[0.0], [1.0]])
     """
     found, first = [], 0
     for _, neighbours in groupby(members, key=lambda m: (type(m.method), *_place(m))):
-        group = list(neighbours)
-        found.append(Run(first, first + len(group), combined([m.loss for m in group])))
-        first += len(group)
+        methods = [member.loss for member in neighbours]
+        leaves = {
+            name: torch.tensor([[float(getattr(m, name))] for m in methods], dtype=torch.float64)
+            for name in methods[0].leaves
+        }
+        part = slice(first, first + len(methods))
+        found.append((part, replace(methods[0], **leaves) if leaves else methods[0]))
+        first = part.stop
     return found
-
-
-def combined(methods: Sequence[Method]) -> Method:
-    """One method for many: its leaves become tensors of shape (m, 1)."""
-    leaves = {
-        name: torch.tensor([[float(getattr(m, name))] for m in methods], dtype=torch.float64)
-        for name in methods[0].leaves
-    }
-    return replace(methods[0], **leaves) if leaves else methods[0]
 
 
 def check_members(members: Sequence[Member], n: int) -> None:
