@@ -14,6 +14,7 @@ from amongst import AutoClassifier, as_candidates
 from amongst.accel.graphs import GraphedStep
 from amongst.accel.population import Member, train_population
 from amongst.algorithms import CC, CLPL, LW, PRODEN, RC, Average
+from amongst.algorithms._base import first_weights, new_weights
 from amongst.algorithms.minimum import Minimum
 from amongst.errors import AmongstWarning
 from amongst.estimators import (
@@ -24,7 +25,6 @@ from amongst.estimators import (
     PRODENClassifier,
 )
 from amongst.losses import CCLoss, LWLoss, PRODENLoss
-from amongst.losses.known import Known
 from amongst.models import build_model
 from amongst.train import Features, Settings, train, training_data
 from amongst.train.checkpoint import fingerprint
@@ -77,7 +77,7 @@ def test_the_true_posterior_is_where_weights_rest(method: Any) -> None:
     chances, prior = told_by_raters()
     inside = torch.tensor(prior > 0)
     scores = torch.tensor(np.log(TRUE)).expand(len(chances), 3)
-    found = Known(torch.tensor(prior)).update(method, scores, inside).numpy() * (prior > 0)
+    found = new_weights(method, scores, inside, scores, torch.tensor(prior)).numpy() * (prior > 0)
     wanted = chances * TRUE / (chances @ TRUE)[:, None]
     np.testing.assert_allclose(found, wanted, atol=1e-12)
     np.testing.assert_allclose((chances @ TRUE) @ found, TRUE, atol=1e-12)
@@ -88,15 +88,15 @@ def test_the_true_posterior_is_where_weights_rest(method: Any) -> None:
 @pytest.mark.parametrize("kind", USING)
 def test_a_level_prior_is_none(kind: Any) -> None:
     inside = torch.tensor(SETS.mask)
-    level = Known((inside / inside.sum(-1, keepdim=True)).double())
+    level = (inside / inside.sum(-1, keepdim=True)).double()
     scores = torch.tensor(SEEN[:, :3])
     method = kind()
-    plain, first = method.init(inside), level.first(method, inside)
+    plain, first = method.init(inside), first_weights(method, inside, None, level)
     if plain is not None:
         assert first is not None
         torch.testing.assert_close(first, plain, check_dtype=False)
         torch.testing.assert_close(
-            level.update(method, scores, inside), method.update(scores, inside)
+            new_weights(method, scores, inside, scores, level), method.update(scores, inside)
         )
         return
     losses = method.loss(scores, inside, first) - method.loss(scores, inside, None)
@@ -150,15 +150,15 @@ def test_members_with_and_without_votes_train_together() -> None:
 @pytest.mark.parametrize("loss", [LWLoss, PRODENLoss, CCLoss])
 def test_the_module_does_the_same(loss: Any) -> None:
     module, scores = loss(SETS), torch.tensor(SEEN[:, :3]).float()
-    method, known = module.method, Known(torch.tensor(SETS.prior).float())
-    weights = known.first(method, module.inside)
+    method, known = module.method, torch.tensor(SETS.prior).float()
+    weights = first_weights(method, module.inside, None, known)
     rows = torch.arange(len(SETS))
     torch.testing.assert_close(
         module(scores, rows), method.loss(scores, module.inside, weights).mean()
     )
     module.update(scores, rows)
     if method.when != "never":
-        weights = known.update(method, scores, module.inside)
+        weights = new_weights(method, scores, module.inside, scores, known)
     torch.testing.assert_close(module.weights, weights)
 
 

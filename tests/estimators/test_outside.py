@@ -97,7 +97,7 @@ def look(method: Any, importance: Any = None) -> tuple[Any, Outside]:
 
 def test_a_doubted_row_may_be_any_class_and_others_keep_their_sets() -> None:
     data, found = look(PRODEN(), np.linspace(1, 2, N))
-    inside, belief = data.inside.numpy(), data.known.prior.numpy()
+    inside, belief = data.inside.numpy(), data.known.numpy()
     free = inside.all(axis=1) & (SETS.sizes < K)
     assert (inside[~free] == SETS.mask[~free]).all()
     assert (belief[~inside] == 0).all()

@@ -25,7 +25,6 @@ from amongst.algorithms import LossAlgorithm, Method
 from amongst.algorithms._base import changed_beyond_leaves, check_losses, new_weights
 from amongst.data.features import Features
 from amongst.devices import autocast, products_in
-from amongst.losses.known import Known
 from amongst.models import PAPER
 from amongst.train.loop import make_optimizer
 from amongst.train.run import Settings, Training, TrainingData, batch_bounds, weighed
@@ -217,7 +216,7 @@ class GraphedStep:
         inside: Tensor,
         weights: Tensor | None,
         importance: Tensor | None,
-        known: Known | None,
+        known: Tensor | None,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Mean loss, counts, and the new weights that the same scores ask for."""
         method = self.method

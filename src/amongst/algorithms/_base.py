@@ -24,7 +24,7 @@ from amongst.checks import check_choice
 from amongst.devices import is_out_of_memory
 from amongst.errors import InputError
 from amongst.losses.functions import check_shape
-from amongst.losses.known import Known
+from amongst.losses.known import first_with_prior, with_prior
 
 Refresh = Literal["never", "same", "post", "epoch"]
 """When weights change: never; from the pass that gave the loss; from a second pass after the
@@ -44,7 +44,7 @@ class Batch:
     index : shape (B,), the rows' numbers in the training data.
     progress : share of the epochs that is done, in [0, 1).
     importance : factor of each row's loss, shape (B,), or None; the loop multiplies by it.
-    known : what is known of the rows' labels beyond `inside`, or None.
+    known : the prior π over the rows' candidates, such as votes, shape (B, K), or None.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class Batch:
     index: Tensor
     progress: float = 0.0
     importance: Tensor | None = None
-    known: Known | None = None
+    known: Tensor | None = None
 
     @property
     def x(self) -> Tensor:
@@ -75,8 +75,8 @@ class Rows(Protocol):
         ...
 
     @property
-    def known(self) -> Known | None:
-        """What is known of the labels beyond the masks."""
+    def known(self) -> Tensor | None:
+        """The prior π over the candidates, shape (n, K), or None."""
         ...
 
     def __len__(self) -> int: ...
@@ -102,7 +102,7 @@ class Recipe:
     in_loop : hyper-parameters that need a training loop, so that its `nn.Module` has them not.
     preset : defaults of the estimator where they differ from those here.
     chosen : hyper-parameters that the estimator also has with an underscore: as they were used.
-    uses_prior : whether weights of candidates, such as votes, count; see `Known`. Where they do not, a
+    uses_prior : whether weights of candidates, such as votes, count; see `amongst.losses.known`. Where they do not, a
         warning says so.
     slows : how often an estimator whose learning rate nobody chose tries a tenth of it, where training
         diverges: a loss that grows with the square of the scores does so on many data.
@@ -277,7 +277,7 @@ class Method(Recipe, ABC):
         network: nn.Module,
         inside: Tensor,
         dtype: torch.dtype,
-        known: Known | None = None,
+        known: Tensor | None = None,
     ) -> LossAlgorithm:
         """One network that this loss trains."""
         return LossAlgorithm(network, self, first_weights(self, inside, dtype, known))
@@ -430,7 +430,7 @@ def first_weights(
     method: Method,
     inside: Tensor,
     dtype: torch.dtype | None = None,
-    known: Known | None = None,
+    known: Tensor | None = None,
 ) -> Tensor | None:
     """What the method starts from, shape (..., K), or None for one without weights.
 
@@ -441,7 +441,9 @@ def first_weights(
     tensor([[1., 1.]])
     """
     when = check_choice(f"{method.name}.when", method.when, get_args(Refresh))
-    weights = method.init(inside) if known is None else known.first(method, inside)
+    weights = method.init(inside)
+    if known is not None and method.uses_prior:
+        weights = first_with_prior(weights, inside, known)
     if weights is not None:
         check_shape(f"init(inside) of the method {method.name!r}", weights, inside.shape)
         return weights.to(dtype or weights.dtype)
@@ -455,10 +457,12 @@ def first_weights(
 
 
 def new_weights(
-    method: Method, scores: Tensor, inside: Tensor, old: Tensor, known: Known | None = None
+    method: Method, scores: Tensor, inside: Tensor, old: Tensor, known: Tensor | None = None
 ) -> Tensor:
     """What these scores make of the old weights, shape (..., K), in the precision of the old."""
-    fresh = method.update(scores, inside) if known is None else known.update(method, scores, inside)
+    if known is not None and method.uses_prior:
+        scores = with_prior(scores, inside, known.to(scores.dtype))
+    fresh = method.update(scores, inside)
     check_shape(f"update(scores, inside) of the method {method.name!r}", fresh, inside.shape)
     blended = method.blend(old, fresh.to(old.dtype))
     check_shape(f"blend(old, new) of the method {method.name!r}", blended, inside.shape)

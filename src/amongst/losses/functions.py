@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 from amongst.checks import check_choice, check_factor
 from amongst.errors import InputError
+from amongst.losses.known import with_prior
 
 EXPONENT_CAP = 30.0
 """Beyond this margin the exponential loss goes on as its tangent, so that it stays finite."""
@@ -256,7 +257,7 @@ def classifier_consistent(scores: Tensor, inside: Tensor, weights: Tensor | None
     tensor(0.6931)
     """
     scores = _near_zero(scores)
-    known = _with_prior(scores, inside, weights)
+    known = scores if weights is None else with_prior(scores, inside, weights)
     return scores.logsumexp(-1) - known.masked_fill(_outside(inside), float("-inf")).logsumexp(-1)
 
 
@@ -298,8 +299,8 @@ def minimum(
     >>> minimum(torch.tensor([3.0, 0.0, 9.0]), torch.tensor([True, True, False]), "hinge")
     tensor(0.)
     """
-    best = best_candidate(_with_prior(scores, inside, weights), inside)
-    return (get_psi(psi).toward(scores) * best).sum(-1)
+    known = scores if weights is None else with_prior(scores, inside, weights)
+    return (get_psi(psi).toward(scores) * best_candidate(known, inside)).sum(-1)
 
 
 def clpl(scores: Tensor, inside: Tensor, psi: str | Psi = "squared_hinge") -> Tensor:
@@ -350,11 +351,6 @@ def check_shape(name: str, found: Any, wanted: Sequence[int], advice: str = "") 
     given = f"tensor of shape {tuple(found.shape)}" if is_tensor else type(found).__name__
     problem = f"{name} gives a {given}; it must be one of shape {tuple(wanted)}."
     raise InputError(problem, code="shape", remedy=advice)
-
-
-def _with_prior(scores: Tensor, inside: Tensor, weights: Tensor | None) -> Tensor:
-    """g_z + log π_z on the candidates."""
-    return scores if weights is None else scores + torch.where(inside, weights, 1).log()
 
 
 def _near_zero(scores: Tensor) -> Tensor:

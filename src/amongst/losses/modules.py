@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import fields
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -32,7 +32,7 @@ from amongst.losses.functions import (
     get_psi,
     initial_weights,
 )
-from amongst.losses.known import Known
+from amongst.losses.known import first_with_prior, prior_of, with_prior
 
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
@@ -222,10 +222,11 @@ class MethodLoss(PartialLabelLoss):
         if "psi" in given:
             given["psi"] = self.psi.name
         self.method = type(self).kind(**given)
-        known = Known.of_sets(self.candidates, torch.get_default_dtype())
-        self.register_buffer("prior", None if known is None else known.prior, persistent=False)
-        init = self.method.init if known is None else partial(known.first, self.method)
-        weights = init(self.inside)
+        prior = prior_of(self.candidates, torch.get_default_dtype())
+        self.register_buffer("prior", prior, persistent=False)
+        weights = self.method.init(self.inside)
+        if prior is not None and self.method.uses_prior:
+            weights = first_with_prior(weights, self.inside, prior)
         self.weighted = weights is not None
         if weights is not None:
             self.weights = weights
@@ -249,7 +250,7 @@ class MethodLoss(PartialLabelLoss):
     def _weigh(self, scores: Tensor, index: Tensor) -> Tensor:
         if self.prior is None or not self.method.uses_prior:
             return scores
-        return Known(self.prior[index]).weigh(scores, self.inside[index])
+        return with_prior(scores, self.inside[index], self.prior[index].to(scores.dtype))
 
 
 @cache

@@ -208,7 +208,8 @@ def fingerprint(
     texts += [] if augment is None else [augment]
     rows = [seen.values, data.inside, seen.shift, seen.scale]
     rows += [] if data.importance is None else [data.importance]
-    digest = digest_of(*texts, *rows, *([] if data.known is None else data.known.parts))
+    rows += [] if data.known is None else [data.known]
+    digest = digest_of(*texts, *rows)
     return f"{settings.seed}-{digest}"
 
 

@@ -19,7 +19,7 @@ from amongst.checks import check_number
 from amongst.data import stratified_folds
 from amongst.data.features import Features
 from amongst.errors import InputError
-from amongst.losses.known import Known
+from amongst.losses.known import prior_of
 from amongst.train.loop import train
 from amongst.train.run import Settings, TrainingData, predict_scores
 from amongst.train.views import Augment
@@ -79,7 +79,7 @@ def doubted(
     data = replace(data, inside=torch.from_numpy(mask).to(data.inside.device))
     if method.uses_prior:
         told = CandidateSets(mask, sets.classes, belief * mask)
-        known = Known.of_sets(told, data.features.dtype, data.inside.device)
+        known = prior_of(told, data.features.dtype, data.inside.device)
         data = replace(data, known=known)
     return data, found
 
@@ -177,5 +177,5 @@ def as_share(outside: Any) -> float | None:
 
 
 def _sets_of(data: TrainingData) -> CandidateSets:
-    prior = None if data.known is None else data.known.prior.double().cpu().numpy()
+    prior = None if data.known is None else data.known.double().cpu().numpy()
     return CandidateSets(data.inside.cpu().numpy(), np.arange(data.n_classes), prior)

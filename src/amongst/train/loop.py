@@ -35,7 +35,6 @@ from amongst.devices import (
     warn_of_precision,
 )
 from amongst.errors import AmongstWarning, DivergenceError, InputError, named, warn
-from amongst.losses.known import Known
 from amongst.models import MLP, ConvNet, ImageNetwork, Linear, may_draw, seeded
 from amongst.train.averages import Averages
 from amongst.train.callbacks import Watch, Watching, moved
@@ -338,7 +337,7 @@ class _AllRows:
     inside: Tensor
     features: Features
     settings: Settings
-    known: Known | None
+    known: Tensor | None
 
     def __len__(self) -> int:
         return len(self.inside)

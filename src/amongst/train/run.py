@@ -22,7 +22,7 @@ from amongst.checks import check_choice, check_integer, check_number, on_host
 from amongst.data.features import Features, check_features
 from amongst.devices import autocast
 from amongst.errors import InputError
-from amongst.losses.known import Known
+from amongst.losses.known import prior_of
 
 if TYPE_CHECKING:
     from amongst.train.averages import Averages
@@ -175,7 +175,7 @@ class TrainingData:
     features : n examples.
     inside : bool, shape (n, K).
     importance : factor of each row's loss, shape (n,), 0 or more; None for 1.
-    known : what is known of the labels beyond `inside`, such as votes, or None.
+    known : the prior π over the candidates, such as votes, shape (n, K); None where they weigh alike.
 
     Examples
     --------
@@ -187,7 +187,7 @@ class TrainingData:
     features: Features
     inside: Tensor
     importance: Tensor | None = None
-    known: Known | None = None
+    known: Tensor | None = None
 
     def __post_init__(self) -> None:
         check_features("features", self.features)
@@ -251,8 +251,8 @@ class TrainingData:
         """
         return None if self.importance is None else self.importance[rows]
 
-    def known_of(self, rows: Tensor) -> Known | None:
-        """What is known of these rows' labels beyond their sets, or None."""
+    def known_of(self, rows: Tensor) -> Tensor | None:
+        """The prior over these rows' candidates, shape (B, K), or None."""
         return None if self.known is None else self.known[rows]
 
     def part(self, rows: Tensor) -> TrainingData:
@@ -290,7 +290,7 @@ def training_data(
         factors = torch.tensor(np.asarray(on_host(importance), dtype=np.float64))
         importance = factors.to(device, features.dtype)
     inside = torch.from_numpy(sets.to_mask()).to(device)
-    known = None if sets.weights is None else Known.of_sets(sets, features.dtype, device)
+    known = None if sets.weights is None else prior_of(sets, features.dtype, device)
     return TrainingData(features.to(device), inside, importance, known)
 
 

@@ -42,7 +42,7 @@ def mark_of_member(member: Member, known: dict[int, str]) -> str:
         member.settings.to_dict(),
         member.initial_seed,
         [known[id(tensor)] for tensor in tensors],
-        *([] if member.known is None else [digest_of(*member.known.parts)]),
+        *([] if member.known is None else [digest_of(member.known)]),
     ]
     return digest_of(json.dumps(facts))
 

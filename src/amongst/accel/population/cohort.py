@@ -16,7 +16,6 @@ from amongst.algorithms._base import changed_beyond_leaves, first_weights, kerne
 from amongst.data.features import Features
 from amongst.devices import permutation, split_seed
 from amongst.errors import InputError
-from amongst.losses.known import Known
 from amongst.models import ModelSpec, build_model
 from amongst.train.loop import check_batches
 from amongst.train.run import Settings, batch_bounds, learning_rate
@@ -204,7 +203,7 @@ class Group:
     part : their place in the cohort.
     method : with tensors of shape (m, 1) for its leaves, as they are in this epoch.
     weights : shape (m, n, K), or None.
-    known : what is known of the labels beyond the sets, shape (m, n, K), or None.
+    known : the prior π over the candidates, shape (m, n, K), or None.
     start : the method as it is before the first epoch.
     """
 
@@ -212,7 +211,7 @@ class Group:
     method: Method
     weights: Tensor | None
     start: Method
-    known: Known | None = None
+    known: Tensor | None = None
 
     @property
     def form(self) -> LossForm | None:
@@ -394,13 +393,14 @@ def _groups(members: Sequence[Member], dtype: torch.dtype, device: torch.device)
         method = replace(start, **leaves) if leaves else start
         known = [_known(member, dtype, device) for member in members[part]]
         weights = _initial_weights(members[part], known, dtype, device)
-        groups.append(Group(part, method, weights, start, _stacked(known)))
+        told = [one for one in known if one is not None]  # of all, or of none
+        groups.append(Group(part, method, weights, start, torch.stack(told) if told else None))
     return groups
 
 
 def _initial_weights(
     members: Sequence[Member],
-    known: Sequence[Known | None],
+    known: Sequence[Tensor | None],
     dtype: torch.dtype,
     device: torch.device,
 ) -> Tensor | None:
@@ -418,18 +418,12 @@ def _initial_weights(
     return weights
 
 
-def _known(member: Member, dtype: torch.dtype, device: torch.device) -> Known | None:
+def _known(member: Member, dtype: torch.dtype, device: torch.device) -> Tensor | None:
     """What is known of the member's own rows."""
     if member.known is None:
         return None
     known = member.known.to(device, dtype)
     return known if member.rows is None else known[member.rows.to(device).long()]
-
-
-def _stacked(known: Sequence[Known | None]) -> Known | None:
-    """Of members that all know something, or none."""
-    told = [one.prior for one in known if one is not None]
-    return Known(torch.stack(told)) if told else None
 
 
 def _subset(members: Sequence[Member], device: torch.device) -> Tensor | None:

@@ -16,7 +16,7 @@ from amongst.algorithms._base import in_full
 from amongst.candidates import CandidateSets
 from amongst.devices import split_seed
 from amongst.errors import InputError
-from amongst.losses.known import Known
+from amongst.losses.known import prior_of
 from amongst.train.loop import check_kind
 from amongst.train.run import Settings, check_masks
 
@@ -55,12 +55,12 @@ class Member:
     held: Tensor | None = None
     held_truth: Tensor | None = None
     model_seed: int | None = None
-    known: Known | None = field(default=None, init=False)
+    known: Tensor | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         inside: Any = self.inside
         if isinstance(inside, CandidateSets):
-            object.__setattr__(self, "known", Known.of_sets(inside, torch.float64))
+            object.__setattr__(self, "known", prior_of(inside, torch.float64))
             inside = inside.to_mask()
         given = {"inside": inside, "rows": self.rows, "held": self.held}
         for name, value in (given | {"held_truth": self.held_truth}).items():

@@ -11,7 +11,6 @@ from torch import Tensor
 
 from amongst.accel.population.cohort import Cohort, Group
 from amongst.algorithms._base import check_losses, new_weights
-from amongst.losses.known import Known
 
 EVALUATION_ENTRIES = 2**22
 """Rows × members scored at a time."""
@@ -141,8 +140,7 @@ def keep_weights(
     flat, place = group.weights.flatten(0, 1), _flat(group, rows)
     old, known = flat.index_select(0, place), None
     if group.known is not None:
-        prior = group.known.prior.flatten(0, 1).index_select(0, place)
-        known = Known(prior.view_as(inside))
+        known = group.known.flatten(0, 1).index_select(0, place).view_as(inside)
     new = new_weights(group.method, scores, inside, old.view_as(inside), known).flatten(0, 1)
     mask = cohort.alive[group.part].view(-1, 1).expand_as(rows).reshape(-1, 1)
     flat.index_copy_(0, place, torch.where(mask, new, old))
