@@ -109,25 +109,24 @@ def test_whole_numbers_stay_whole_beside_a_missing_one(dtype: str, form: Any) ->
 
 @pytest.mark.parametrize("twins", ["caf\u00e9|cafe\u0301", "owl|owl\u200b", "a b|a\u00a0b"])
 def test_labels_that_look_the_same_are_said(twins: str) -> None:
-    with pytest.warns(AmongstWarning, match="look the same.*two classes"):
+    with pytest.warns(AmongstWarning) as found:
         as_candidates([twins, "x"])
+    assert [one.message.code for one in found] == ["perhaps-one"]
+    assert str(found[0].message).isascii(), "what cannot be seen is written out"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         as_candidates([twins, "x"], classes=[*twins.split("|"), "x"])
         as_candidates(["e|E", "e|\u00e9"])
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "how"),
-    [("Owl", "OWL", "upper and lower case"), ("1", "1.0", "same number")],
-)
-def test_spellings_of_one_label_by_two_annotators_are_said(
-    first: str, second: str, how: str
-) -> None:
+@pytest.mark.parametrize(("first", "second"), [("Owl", "OWL"), ("1", "1.0"), ("Owl", '"owl"')])
+def test_spellings_of_one_label_by_two_annotators_are_said(first: str, second: str) -> None:
     votes = pd.DataFrame({"anna": [first, "kite"], "ben": ["kite", second]})
-    with pytest.warns(AmongstWarning, match=f"'{first}'.*{how}.*two classes") as found:
+    with pytest.warns(AmongstWarning) as found:
         as_candidates(votes)
-    assert len(found) == 1
+    assert [one.message.code for one in found] == ["perhaps-one"]
+    assert repr(first) in str(found[0].message)
+    assert repr(second) in str(found[0].message)
 
 
 @pytest.mark.parametrize("separator", [" or ", "\n", "/"])
@@ -208,8 +207,9 @@ def test_yes_and_no_in_columns_of_classes_are_not_taken_for_labels_in_silence(wo
 
 
 def test_labels_that_differ_in_quotation_marks_are_suspected() -> None:
-    with pytest.warns(AmongstWarning, match="differ in quotation marks alone"):
+    with pytest.warns(AmongstWarning) as found:
         as_candidates(['owl|"kite"', 'kite|"owl"'])
+    assert [one.message.code for one in found] == ["perhaps-one"]
 
 
 @pytest.mark.parametrize("gap", ["NA", "-", "."])

@@ -6,7 +6,7 @@ from __future__ import annotations
 import ast
 import re
 import unicodedata
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence, Set
+from collections.abc import Hashable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from itertools import chain
@@ -406,44 +406,28 @@ def suspect_classes(classes: npt.NDArray[Any]) -> None:
 
 
 def _suspect_twins(labels: list[str]) -> None:
-    for key, how in TWINS.items():
-        seen: dict[str, str] = {}
-        for label in labels:
-            twin = seen.setdefault(key(label), label)
-            if twin != label:
-                shown = " and ".join(map(ascii if key is _looks else repr, (twin, label)))
-                problem = f"the labels {shown} {how}, so that they count as two classes."
-                _warn("perhaps-one", problem, "Write them in one way, if they are one.")
-                return
+    seen: dict[str, str] = {}
+    for label in labels:
+        twin = seen.setdefault(_bare(label), label)
+        if twin != label:
+            how = ascii if _visible(twin) == _visible(label) else repr
+            problem = f"the labels {how(twin)} and {how(label)} count as two classes."
+            _warn("perhaps-one", problem, "Write them in one way, if they are one.")
+            return
 
 
-def _looks(label: str) -> str:
+def _bare(label: str) -> str:
+    """What is left of a name however it is written: in capitals or not, in quotation marks (a CSV file
+    takes the first pair alone), a whole number with decimals. Single letters keep their case."""
+    seen = _visible(label).strip(QUOTES)
+    whole = seen.partition(".")[0] if WHOLE.fullmatch(seen) else seen
+    return whole.casefold() if len(whole) > 1 else whole
+
+
+def _visible(label: str) -> str:
     """The label without what cannot be seen: the form of accents, spaces around it, marks."""
     seen = (mark for mark in label if unicodedata.category(mark) != "Cf")
     return unicodedata.normalize("NFC", " ".join("".join(seen).split()))
-
-
-def _number(label: str) -> str:
-    return label.partition(".")[0] if WHOLE.fullmatch(label) else label
-
-
-def _uncased(label: str) -> str:
-    """Single letters keep their case: they may be what is told apart."""
-    return _looks(label).casefold() if len(label) > 1 else label
-
-
-def _unquoted(label: str) -> str:
-    """In a CSV file ``"owl"|"kite"`` loses the first pair alone."""
-    return label.strip(QUOTES)
-
-
-TWINS: dict[Callable[[str], str], str] = {
-    _looks: "look the same, but are written with other characters",
-    _uncased: "differ in upper and lower case alone",
-    _unquoted: "differ in quotation marks alone",
-    _number: "are the same number",
-}
-"""What two labels that are likely one have in common, and how it is said."""
 
 
 def _warn(code: str, problem: str, remedy: str, argument: str = "") -> None:

@@ -194,23 +194,9 @@ def read_table(
     >>> table.feature_names, table.metric
     (('wing', 'weight'), 'covering')
     """
-    columns = columns_of(
-        candidates=candidates,
-        truth=truth,
-        features=features,
-        ignore=ignore,
-        index=index,
-        separator=separator,
-        kind=kind,
-        classes=classes,
-        empty=empty,
-        outside=outside,
-        hierarchy=hierarchy,
-        raters=raters,
-        header=header,
-        mixed=mixed,
-    )
-    return read_as(open_table(path, header), columns, guess)
+    options = dict(locals())
+    file, guess = open_table(options.pop("path"), header), options.pop("guess")
+    return read_as(file, columns_of(**options), guess)
 
 
 def columns_of(**options: Any) -> Columns:
