@@ -233,12 +233,12 @@ BAD_FILES = {
     "two names": (b"a,a\n1,2\n", "two columns named 'a'"),
     "blanks": (b"wing weight labels\n1.5 2 a|b\n", "has blanks between its columns. Save it again"),
     "of R": (b'"wing" "labels"\n"1" 1.5 "a|b"\n', "has blanks between its columns. Save it again"),
-    "open quote": (b'wing,labels\n1.5,"a|b\n2.5,a\n', "opens a cell there and is not closed"),
+    "open quote": (b'wing,labels\n1.5,"a|b\n2.5,a\n', "opens a cell and is not closed"),
     "ragged": (
         b"a;b\n1;2\n1;x;y;z\n",
-        "cannot be read as CSV: line 3 has 4 cells, the first 2.*between double quotes",
+        "cannot be read as CSV: .*2 fields in line 3, saw 4.*between double quotes",
     ),
-    "not text": (b"a,b\n\xff\xfe\x00,1\n", "not UTF-8"),
+    "not text": (b"a,b\n\xff\xfe\x00,1\n", "Save it again as UTF-8"),
     "blank first line": (b"\na,b\n1,2\n", "empty first line"),
 }
 

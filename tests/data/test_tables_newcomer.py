@@ -149,7 +149,7 @@ def test_lists_as_text_are_plainly_candidates(tmp_path: Path) -> None:
 
 def test_more_cells_than_names(tmp_path: Path) -> None:
     for text in ("a,b\n1,2,7\n3,4,8\n", "# by hand\na,b\n1,2\n"):
-        with pytest.raises(FileFormatError, match="more cells than the first line has names"):
+        with pytest.raises(FileFormatError, match="first line must name every column"):
             read_table(write(tmp_path, text))
 
 

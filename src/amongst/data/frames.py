@@ -19,7 +19,6 @@ import pandas as pd
 from amongst.candidates.cells import is_list_text
 from amongst.data.arrays import LIKELY_NAMES, ArrayFile, open_mat, open_npz
 from amongst.errors import (
-    AmongstError,
     DataNotFoundError,
     FileFormatError,
     InputError,
@@ -33,10 +32,13 @@ MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "-nan", "null", "NULL",
 COMMA_NUMBER = r"\s*[+-]?(?:\d+,?\d*|,\d+)(?:[eE][+-]?\d+)?\s*"
 """A number without thousands, its decimals, if it has any, after a comma."""
 
-LONGER_LINE = re.compile(
-    r"Expected (?P<names>\d+) fields in line (?P<line>\d+), saw (?P<cells>\d+)"
-)
-"""How pandas says it."""
+REMEDIES = {
+    "utf-8": "Save it again as UTF-8.",
+    "fields in line": "Put a cell that holds the delimiter between double quotes.",
+    "inside string": "A double quote opens a cell and is not closed; close it, or write it twice.",
+    "Length of header": "The first line must name every column.",
+}
+"""What helps, by words of Python and pandas."""
 
 HEAD_ROWS = 1000
 """So many rows are looked at, to see what columns hold, before the file is parsed."""
@@ -212,38 +214,19 @@ def _open_text(path: Path) -> IO[str]:
 
 @contextmanager
 def _csv_errors(path: Path) -> Iterator[None]:
-    """What readers of CSV raise and warn of, as one line."""
+    """What readers of CSV raise and warn of, with what helps."""
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), reading(path, "CSV"):
             warnings.simplefilter("error", pd.errors.ParserWarning)
             yield
-    except pd.errors.ParserWarning as error:
-        raise _bad(
-            path,
-            "has rows with more cells than the first line has names",
-            "The first line must name every column.",
-        ) from error
-    except UnicodeDecodeError as error:
-        problem = f"is not UTF-8 text (byte {error.start})"
-        raise _bad(path, problem, "Save it again as UTF-8.") from error
-    except AmongstError:
+    except FileFormatError as error:
+        known = (remedy for words, remedy in REMEDIES.items() if words in error.problem)
+        error.remedy = next(known, "")
         raise
-    except Exception as error:  # pandas, csv, gzip and zlib have many kinds
-        reason, remedy = " ".join(str(error).split()), ""
-        if longer := LONGER_LINE.search(reason):
-            reason = (
-                f"line {longer['line']} has {longer['cells']} cells, the first {longer['names']}"
-            )
-            remedy = "Put a cell that holds the delimiter between double quotes."
-        elif "inside string" in reason:
-            remedy = (
-                "A double quote opens a cell there and is not closed; close it, or write it twice."
-            )
-        raise _bad(path, f"cannot be read as CSV: {reason}", remedy, "unreadable") from error
 
 
-def _bad(path: Path, problem: str, remedy: str, code: str = "layout") -> FileFormatError:
-    return FileFormatError(f"{path} {problem}.", code=code, remedy=remedy)
+def _bad(path: Path, problem: str, remedy: str) -> FileFormatError:
+    return FileFormatError(f"{path} {problem}.", code="layout", remedy=remedy)
 
 
 def _check_header(path: Path, names: list[str], rows: list[list[str]]) -> None:
