@@ -307,7 +307,7 @@ def picture_column(file: ColumnFile, folder: Path) -> str:
     """The column most of whose first cells name files below the folder."""
     for name, head in zip(file.names, file.head, strict=True):
         cells = [str(cell) for cell in head[:LOOKED_AT] if isinstance(cell, str) and cell]
-        there = sum(_is_below(folder, cell) for cell in cells)
+        there = sum(file_below(folder, cell) is not None for cell in cells)
         if 2 * there > len(cells):
             return name
     raise InputError(
@@ -318,12 +318,13 @@ def picture_column(file: ColumnFile, folder: Path) -> str:
     )
 
 
-def _is_below(folder: Path, name: str) -> bool:
+def file_below(folder: Path, name: str) -> Path | None:
+    """The file of this name, links followed; None where it is none below the folder."""
     try:
         found = (folder / name).resolve()
-        return found.is_relative_to(folder.resolve()) and found.is_file()
+        return found if found.is_relative_to(folder.resolve()) and found.is_file() else None
     except (OSError, ValueError):  # such as a name with a NUL
-        return False
+        return None
 
 
 def checked_paths(folder: Path, names: Any) -> tuple[Path, ...]:

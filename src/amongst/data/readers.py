@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import io
-import zlib
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -53,17 +53,13 @@ def read_idx(
     shape : what the header must say.
     sha256 : of the gzipped file.
     """
-    raw, decoder = path.read_bytes(), zlib.decompressobj(wbits=31)
-    again = "delete it, and fetch it again."
-    try:
-        content = decoder.decompress(raw)
-    except zlib.error as error:
-        raise FileFormatError(f"{path} is not a sound gzip file: {error}; {again}") from error
-    if not decoder.eof:
-        raise FileFormatError(f"{path} ends early: the gzip stream is truncated; {again}")
+    raw = path.read_bytes()
+    again = "Delete it, and fetch it again."
+    with reading(path, "gzip", again):
+        content = gzip.decompress(raw)
     if content[:3] != b"\0\0\x08" or not 4 <= 4 * content[3] < len(content) <= 1 << 33:
-        start = content[:4].hex()
-        raise FileFormatError(f"{path} is not an idx file of bytes: it starts with {start}.")
+        problem = f"{path} is not an idx file of bytes: it starts with {content[:4].hex()}."
+        raise FileFormatError(problem, remedy=again)
     first = 4 + 4 * content[3]
     found = tuple(np.frombuffer(content[4:first], dtype=">u4").tolist())
     if shape is not None and found != shape:
@@ -73,7 +69,7 @@ def read_idx(
         )
     if prod(found) != len(content) - first:
         held = f"holds {len(content) - first:,} bytes where its header declares {prod(found):,}"
-        raise FileFormatError(f"{path} {held}; {again}")
+        raise FileFormatError(f"{path} {held}.", remedy=again)
     check_sha256(path, sha256, hashlib.sha256(raw).hexdigest())
     return np.frombuffer(content, np.uint8, offset=first).reshape(found)
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from amongst.candidates import CandidateSets
+from amongst.data.images import file_below, upright
 from amongst.errors import InputError, reading
 from amongst.optional import optional_import
 
@@ -35,18 +36,12 @@ class Pictures:
         self.thumbnail = lru_cache(maxsize=64)(self._thumbnail)
 
     def path(self, row: int) -> Path | None:
-        """The file of a row, links followed; None where it is no file below the folder."""
-        try:
-            found = (self.folder / self.names[row]).resolve()
-            inside = found.is_relative_to(self.folder) and found.is_file()
-        except (OSError, ValueError):  # such as a name with a NUL
-            return None
-        return found if inside else None
+        """The file of a row; None where it is no file below the folder."""
+        return file_below(self.folder, self.names[row])
 
     def _thumbnail(self, row: int) -> tuple[str, bytes]:
         """The type and the bytes of a picture whose longer side is `side` at most."""
         image = optional_import("PIL.Image", extra="review", purpose="showing pictures")
-        ops = optional_import("PIL.ImageOps", extra="review", purpose="showing pictures")
         path = self.path(row)
         if path is None:
             problem = f"row {row} names {self.names[row]!r}, which is no file below {self.folder}."
@@ -55,7 +50,7 @@ class Pictures:
             size = self.side, self.side
             opened.draft("RGB", size)  # a JPEG is decoded at a part of its size
             opened.thumbnail(size)
-            shown = ops.exif_transpose(opened)
+            shown = upright(opened)
             lossless = max(shown.size) <= SIDE // 4 or "A" in shown.getbands()
             target = io.BytesIO()
             shown = shown.convert("RGBA" if lossless else "RGB")
