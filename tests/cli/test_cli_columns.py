@@ -121,6 +121,39 @@ def test_rows_that_nobody_labelled_are_refused_or_say_nothing(
     assert request["own"][-2:] == ["--empty", "full"]
 
 
+@pytest.mark.filterwarnings("always:.*left out")
+def test_rows_that_nobody_labelled_are_left_out_and_keep_their_numbers(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    frame = pd.DataFrame({"a": [i / 4 for i in range(40)], "labels": ["x|y", "x"] * 20})
+    frame.loc[30:, "labels"] = "y"
+    frame.loc[[3, 7], "labels"] = None
+    frame["note"] = [f"seen {row}" for row in range(40)]
+    store = tmp_path / "s.sqlite"
+    frame.to_csv(file := tmp_path / "own.csv", index=False)
+    model, out, page = tmp_path / "own.model", tmp_path / "d.csv", tmp_path / "p.html"
+    options = ["-c", "labels", "--ignore", "note", "--empty", "drop"]
+    assert run("describe", file, *options) == 0
+    assert "2 rows of 40 without a label left out" in capfd.readouterr().err
+    quick = ["--model", "linear", "--epochs", "1", "--quiet"]
+    assert run("search", file, *options, *quick, "--trials", "2") == 0
+    few = ["--methods", "rc", "--models", "linear", "--folds", "2", "--epochs", "1"]
+    capfd.readouterr()
+    assert run("compare", file, *options, *few, "--workers", "2", "--store", store) == 0
+    assert capfd.readouterr().err.count("left out") == 1
+    assert run("fit", file, *options, *quick, "--out", model) == 0
+    assert "38 rows, 2 classes" in capfd.readouterr().out
+    others = [row for row in range(40) if row not in (3, 7)]
+    assert run("disambiguate", model, file, "--out", out) == 0
+    assert pd.read_csv(out)["row"].tolist() == others
+    assert run("predict", model, file, "--out", out) == 0
+    assert len(pd.read_csv(out)) == 40  # it asks for no labels
+    assert run("explain", model, file, "--ensemble", "0", "--out", out, "--html", page) == 0
+    assert pd.read_csv(out)["row"].tolist() == others
+    assert "seen 8" in page.read_text()
+    assert "seen 7<" not in page.read_text()
+
+
 def test_a_model_of_an_earlier_release_refuses_empty_rows(birds: Path, tmp_path: Path) -> None:
     """Its metadata do not say what such rows meant."""
     table = read_table(birds, guess=True)

@@ -294,7 +294,7 @@ PYTHON = ("ignore=", "features=", "empty=", "outside=", "classes=", "as_candidat
         (
             {"species": [""] + ["a|b"] * 149},
             ["-c", "species"],
-            "Drop the row, or pass --empty full",
+            "Pass --empty drop to leave such rows out, or pass --empty full",
         ),
         ({"truth": "none"}, ["--truth", "truth"], "Correct the rows, or leave --truth out"),
         ({"species": "a"}, ["-c", "species"], "('a'); a classifier needs at least two. Check the"),

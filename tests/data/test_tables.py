@@ -122,6 +122,16 @@ def test_python_lists_in_cells(tmp_path: Path) -> None:
     assert sets.to_lists() == [["a", "b c"], ["a"]]
 
 
+def test_codes_with_zeros_in_front_stay_text_amongst_columns_of_any_kind(tmp_path: Path) -> None:
+    """In a table of numbers alone they are numbers, as they were."""
+    path = write(tmp_path, "zip,f,labels\n01067,1,a\n,2,b\n10115,3,a|b\n")
+    codes = read_table(path, candidates="labels", mixed=True).frame["zip"].tolist()
+    assert (codes[0], codes[2]) == ("01067", "10115")
+    assert pd.isna(codes[1])
+    path = write(tmp_path, "zip,f,labels\n01067,1,a\n02,2,b\n10115,3,a|b\n")
+    assert read_table(path, candidates="labels").features[:, 0].tolist() == [1067, 2, 10115]
+
+
 def test_other_separator_and_its_suspicion(tmp_path: Path) -> None:
     path = write(tmp_path, "f,labels\n1,a/b\n2,a\n")
     sets = read_table(path, candidates="labels", separator="/").candidates
@@ -389,3 +399,31 @@ def test_a_pandas_that_misses_the_last_bit_is_asked_for_it(
     monkeypatch.setattr(pd, "read_csv", read_csv)
     runpy.run_path(frames.__file__)["open_csv"](birds).parse((), ())
     assert asked == [wanted]
+
+
+def test_rows_without_a_label_are_left_out(tmp_path: Path) -> None:
+    """In files of columns and of arrays; the others keep their numbers, truth, and raters' weights."""
+    path = write(tmp_path, "f,who,anna,ben,cat,t\n1,a,x,x,y,x\n2,b,,,,y\n,c,y,x,y,y\n3,d,,,,x\n")
+    raters = ["anna", "ben", "cat"]
+    options = {"candidates": raters, "truth": "t", "mixed": True, "raters": "one-coin"}
+    with pytest.warns(AmongstWarning, match="2 rows of 4"):
+        table = read_table(path, **options, ignore="who", empty="drop")
+    assert table.candidates is not None
+    assert table.candidates.to_lists() == [["x", "y"], ["x", "y"]]
+    assert table.candidates.weights is not None
+    assert table.candidates.answers is not None
+    assert [table.index.tolist(), table.places.tolist()] == [[0, 2], [0, 2]]
+    assert table.truth is not None
+    assert (table.truth.tolist(), len(table.frame)) == (["x", "y"], 2)
+    assert (table.told()["empty"], table.told()["raters"]) == ("drop", "one-coin")
+    mask = np.array([[1, 0], [0, 0], [1, 1]])
+    np.savez(tmp_path / "own.npz", X=np.eye(3), S=mask)
+    with pytest.warns(AmongstWarning, match="1 row of 3"):
+        found = load_npz(tmp_path / "own.npz", candidates="S", empty="drop")
+    assert found.candidates is not None
+    assert found.candidates.to_lists() == [[0], [0, 1]]
+    assert found.features.tolist() == np.eye(3)[[0, 2]].tolist()
+    np.savez(tmp_path / "none.npz", X=np.eye(3), S=0 * mask)
+    with pytest.raises(InputError) as caught:
+        load_npz(tmp_path / "none.npz", candidates="S", empty="drop")
+    assert (caught.value.code, caught.value.argument) == ("no-labels", "candidates")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -21,7 +22,7 @@ from amongst.checks import as_seed
 from amongst.data import Dataset, hold_out, load, read_table, stratified_folds
 from amongst.data.places import cache_folder
 from amongst.devices import one_thread
-from amongst.errors import InputError, named
+from amongst.errors import AmongstWarning, InputError, named
 from amongst.files import atomic_write
 from amongst.models import build_model
 from amongst.train import Features, Settings, predict_scores, train, training_data
@@ -103,7 +104,9 @@ def trial_data(trial: Trial, files: Files | None = None) -> TrialData:
     (1293, 144, 360)
     """
     source = Source.of(trial.dataset, files)
-    dataset = _opened(source)
+    with warnings.catch_warnings():  # said when the plan was made
+        warnings.simplefilter("ignore", AmongstWarning)
+        dataset = _opened(source)
     if trial.data_digest and trial.data_digest != dataset.digest:
         raise InputError(
             f"the data of {trial.dataset!r} on this machine differ from those of the plan (digest "

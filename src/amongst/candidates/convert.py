@@ -58,7 +58,7 @@ from amongst.checks import check_choice, check_sparse, on_host
 from amongst.errors import named
 
 Kind = Literal["auto", "mask", "sets", "labels", "strings", "annotators", "votes"]
-Empty = Literal["error", "full"]
+Empty = Literal["error", "full", "keep"]
 
 
 def as_candidates(
@@ -97,7 +97,8 @@ def as_candidates(
     kind : which of these `y` is; ``"auto"`` looks at it. A 2-d array of zeros and ones is read as
         a mask: say ``kind="annotators"`` if the numbers are labels.
     separator : between the labels of a string.
-    empty : an empty set is an ``"error"``, or means no information: ``"full"``.
+    empty : an empty set is an ``"error"``, or means no information: ``"full"``; or ``"keep"``, for rows
+        that are to be dropped: no estimator takes them.
     hierarchy : the children of each parent, ``{"mammal": ["cat", "dog"]}``, who may be parents, too: a
         parent's name stands for the classes below it, which share its weight.
     raters : how the answers of annotators become weights: each a vote (``"votes"``), or by how far
@@ -207,17 +208,19 @@ class _How:
     def finished(self, sets: CandidateSets) -> CandidateSets:
         """With empty sets full or refused, and with answers weighed."""
         rows = np.flatnonzero(sets.sizes == 0)
-        if len(rows):
+        if len(rows) and self.empty != "keep":
             sets = _filled(sets, rows) if self.empty == "full" else self._refused(rows)
         return sets if self.raters == "votes" else as_rated(sets, self.raters)
 
     def _refused(self, rows: npt.NDArray[np.int64]) -> Never:
         more = f" ({len(rows)} rows are empty)" if len(rows) > 1 else ""
         problem = f"is an empty candidate set; every row needs at least one label{more}."
-        remedy = ["drop the row", f"pass {named('empty', 'full')} if any label may be right"]
+        full = [f"pass {named('empty', 'full')} if any label may be right"]
         if self.guessed and self.kind == "mask":
-            remedy += [f"{AS_ANNOTATORS} if the columns are annotators, who answered 0 or 1"]
-        raise wrong("empty-set", problem, tuple(remedy), int(rows[0]))
+            full += [f"{AS_ANNOTATORS} if the columns are annotators, who answered 0 or 1"]
+        drop = f"pass {named('empty', 'drop')} to leave such rows out"
+        remedy = {"python": ("drop the row", *full), "command": (drop, *full)}
+        raise wrong("empty-set", problem, remedy, int(rows[0]))
 
 
 def _classes(given: Iterable[Hashable] | None) -> Known:
@@ -302,7 +305,7 @@ def _guess(y: Any) -> str:
                 f"has whole numbers in {y.shape[1]} columns that sum to nearly the same in each row: "
                 "they look like votes for as many classes, not like the answers of annotators."
             )
-            remedies = f"pass {named('kind', 'votes')}", f"or {named('kind', 'annotators')}"
+            remedies = f"pass {named('kind', 'votes')}", f"{named('kind', 'annotators')}"
             raise wrong("perhaps-counts", problem, remedies)
         return found
     remedy = "Give one entry for each row: a list of sets, a 0/1 matrix, or labels."

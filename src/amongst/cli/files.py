@@ -43,7 +43,7 @@ WRITTEN = {r"\n": "\n", r"\t": "\t"}
 """Separators as people write what cannot be seen."""
 
 Names = list[str] | None
-EmptyRows = Literal["error", "full"]
+EmptyRows = Literal["error", "drop", "full"]
 KindName = Literal["auto", "annotators", "mask", "strings", "labels", "votes"]
 RaterName = Literal["votes", "dawid-skene", "one-coin"]
 
@@ -81,7 +81,8 @@ Embeddings = Annotated[
     Path | None,
     typer.Option(
         help="Parquet, NPZ or CSV of numbers, as many rows in the same order, such as embeddings of "
-        "texts: features beside the columns of FILE. Leave the texts themselves out by --ignore."
+        "texts: features beside the columns of FILE. Leave the texts themselves out by --ignore. Or, "
+        "when fitting, a model of sentence-transformers, such as all-MiniLM-L6-v2, for the texts."
     ),
 ]
 
@@ -118,7 +119,10 @@ class Reading:
     index: Index = None
     separator: Annotated[str, typer.Option(help="Between the labels of a cell.")] = "|"
     empty: Annotated[
-        EmptyRows, typer.Option(help="Rows without a label: an error, or full: any may be right.")
+        EmptyRows,
+        typer.Option(
+            help="Rows without a label: an error; drop: left out; or full: any label may be right."
+        ),
     ] = "error"
     kind: Annotated[
         KindName,
@@ -296,6 +300,13 @@ def _kept(source: Any, path: Path, name: str) -> Path:
     with kept.open("wb") as target:
         shutil.copyfileobj(source, target)
     return kept
+
+
+def text_model(embeddings: Path | None) -> str | None:
+    """The model of sentence-transformers that is named in place of a file of embeddings."""
+    if embeddings is None or embeddings.is_file() or is_table_name(embeddings):
+        return None
+    return embeddings.as_posix()
 
 
 def with_embeddings(file: Path, embeddings: Path | None) -> Path:

@@ -218,7 +218,7 @@ def _candidates(file: ArrayFile, key: str, rows: Any, columns: Columns) -> Candi
             rows,
             columns.classes,
             kind=columns.kind,
-            empty=columns.empty,
+            empty=columns.empty_sets,
             hierarchy=columns.hierarchy,
             raters=columns.raters,
         )

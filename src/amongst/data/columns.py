@@ -26,7 +26,13 @@ from amongst.errors import AmongstWarning, InputError, Shown, named, warn
 
 Kind = Literal["auto", "mask", "labels", "strings", "annotators", "votes"]
 Outside = Literal["error", "keep", "some"]
-CHOICES: Mapping[str, Any] = {"kind": Kind, "empty": Empty, "outside": Outside, "raters": RaterLaw}
+EmptyRows = Literal["error", "full", "keep", "drop"]
+CHOICES: Mapping[str, Any] = {
+    "kind": Kind,
+    "empty": EmptyRows,
+    "outside": Outside,
+    "raters": RaterLaw,
+}
 
 ANSWERS = re.compile(
     r"(true|real|gold|correct)?[ _-]?(truth|labels?|class(es)?|target|answer|y)|ground[ _-]?truth|gt",
@@ -49,7 +55,7 @@ class LabelOptions(TypedDict, total=False):
     classes: Iterable[Hashable] | None
     separator: str
     kind: Kind
-    empty: Empty
+    empty: EmptyRows
 
 
 @dataclass(frozen=True)
@@ -68,7 +74,7 @@ class Columns:
     separator: str = "|"
     kind: Kind = "auto"
     classes: tuple[Hashable, ...] | None = None
-    empty: Empty = "error"
+    empty: EmptyRows = "error"
     outside: Outside = "error"
     hierarchy: Hierarchy | None = None
     raters: RaterLaw = "votes"
@@ -79,6 +85,15 @@ class Columns:
         for name, kind in CHOICES.items():
             check_choice(name, getattr(self, name), get_args(kind))
         check_separator(self.separator)
+
+    @property
+    def empty_sets(self) -> Empty:
+        """What `as_candidates` makes of them; rows are dropped once they are known.
+
+        >>> Columns(empty="drop").empty_sets
+        'keep'
+        """
+        return "keep" if self.empty == "drop" else self.empty
 
     @property
     def taken(self) -> dict[str, None]:
@@ -150,7 +165,7 @@ def column_candidates(frame: pd.DataFrame, columns: Columns) -> CandidateSets:
             columns.classes,
             kind=columns.kind,
             separator=columns.separator,
-            empty=columns.empty,
+            empty=columns.empty_sets,
             hierarchy=columns.hierarchy,
             raters=columns.raters,
         )
@@ -285,7 +300,7 @@ def _suspect_answer(
     by_name = (c for c in columns if ANSWERS.fullmatch(c.name.strip()) and _may_answer(c, sets))
     found, what = next(by_name, None), "sounds like the true labels"
     if found is None:
-        rows = np.flatnonzero(sets.sizes < sets.n_classes)
+        rows = np.flatnonzero((sets.sizes > 0) & (sets.sizes < sets.n_classes))
         inside = (column for column in columns if _is_candidate(column, sets, rows))
         found, what = next(inside, None), "is a candidate in every row, as the true labels are"
     if found is None:

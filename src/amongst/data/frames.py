@@ -40,6 +40,9 @@ REMEDIES = {
 }
 """What helps, by words of Python and pandas."""
 
+CODE = re.compile(r"0[0-9]+")
+"""A number whose first digit says that it is none."""
+
 HEAD_ROWS = 1000
 """So many rows are looked at, to see what columns hold, before the file is parsed."""
 
@@ -75,6 +78,11 @@ class ColumnFile:
         joined = [name for name, cells in columns if _holds_sets(cells, separator)]
         likely = (name for name in LIKELY_NAMES if name in self.names)
         return joined[0] if len(joined) == 1 else next(likely, None)
+
+    def codes(self) -> set[str]:
+        """The columns with texts such as 01067, which as numbers would be others."""
+        columns = zip(self.names, self.head, strict=True)
+        return {n for n, cells in columns if any(CODE.fullmatch(str(c).strip()) for c in cells)}
 
 
 def _holds_sets(cells: list[Any], separator: str) -> bool:

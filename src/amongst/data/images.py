@@ -262,7 +262,7 @@ def read_photos(
     row = (3, *_size_of(paths, size))
     pixels = ImageFolder(paths, row, None, None, resize=True).to_array()  # type: ignore[arg-type]
     columns = replace(found.columns, index=image)
-    known = found.candidates, found.truth, names, columns, found.found, None
+    known = found.candidates, found.truth, names, columns, found.found, None, found.rows
     return Photos(pixels, (), *known, place, image)
 
 

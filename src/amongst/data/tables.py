@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from amongst.candidates import CandidateSets
-from amongst.candidates.convert import Empty
+from amongst.candidates import CandidateSets, as_candidates
 from amongst.candidates.marks import Hierarchy
 from amongst.candidates.raters import RaterLaw
 from amongst.data.arrays import PARTIAL_TARGET, TARGET, ArrayFile, parts_of_arrays
 from amongst.data.columns import (
     Columns,
+    EmptyRows,
     Kind,
     LabelOptions,
     Outside,
@@ -62,6 +62,7 @@ class Table:
     found : the columns that nobody named, each with the reason: ``"guess"``, or ``"layout"`` of a
         MATLAB file as the field has them.
     mixed : the feature columns as the file has them, where some are not plain numbers; else None.
+    rows : (n,) numbers of the rows in the file; None for all of them.
 
     Examples
     --------
@@ -77,6 +78,7 @@ class Table:
     columns: Columns = field(default_factory=Columns)
     found: Mapping[str, str] = field(default_factory=dict)
     mixed: pd.DataFrame | None = None
+    rows: npt.NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.features)
@@ -92,6 +94,15 @@ class Table:
         if self.mixed is not None:
             return self.mixed
         return pd.DataFrame(self.features, columns=list(self.feature_names))
+
+    @property
+    def places(self) -> npt.NDArray[np.int64]:
+        """The number of each row in the file, shape (n,).
+
+        >>> Table(np.eye(2), ("wing", "weight"), None, None, np.arange(2)).places.tolist()
+        [0, 1]
+        """
+        return np.arange(len(self)) if self.rows is None else self.rows
 
     @property
     def metric(self) -> Literal["accuracy", "covering"]:
@@ -137,7 +148,7 @@ def read_table(
     separator: str = "|",
     kind: Kind = "auto",
     classes: Iterable[Hashable] | None = None,
-    empty: Empty = "error",
+    empty: EmptyRows = "error",
     outside: Outside = "error",
     guess: bool = False,
     hierarchy: Hierarchy | str | Path | None = None,
@@ -167,7 +178,8 @@ def read_table(
     separator : between the labels of a cell.
     kind : what `candidates` holds, if looking at it is not enough, as for `as_candidates`.
     classes : the class labels; found in the data if None.
-    empty : an empty cell is an ``"error"``, or means no information: ``"full"``.
+    empty : an empty cell is an ``"error"``, or means no information: ``"full"``; or ``"drop"``, its row
+        is left out.
     outside : a true label that is not among its candidates is an ``"error"``, or ``"keep"``; or
         ``"some"``: an error where it is so in most rows.
     guess : as the command line does, take the one column that is plainly candidates, where none
@@ -224,7 +236,12 @@ def read_as(file: ColumnFile | ArrayFile, columns: Columns, guess: bool = False)
         if guessed is not None:
             columns, found = replace(columns, candidates=(guessed,)), {guessed: "guess"}
     parts = parts_of_arrays if isinstance(file, ArrayFile) else _parts_of_columns
+    law = columns.raters
+    if columns.empty == "drop":
+        columns = replace(columns, raters="votes")
     table = Table(*parts(file, columns, found))  # type: ignore[arg-type]
+    if columns.empty == "drop":
+        table = _labelled_rows(table, law)
     sets, truth = table.candidates, table.truth
     if sets is None or truth is None or columns.outside == "keep":
         return table
@@ -232,6 +249,30 @@ def read_as(file: ColumnFile | ArrayFile, columns: Columns, guess: bool = False)
         name = table.columns.truth or ""
         check_inside(sets, truth, str(file.path), name if name in table.found else "")
     return table
+
+
+def _labelled_rows(table: Table, law: RaterLaw) -> Table:
+    """The rows that have a label, and their raters' weights; a warning says how many have none."""
+    sets, columns = table.candidates, replace(table.columns, raters=law)
+    if sets is None:
+        return replace(table, columns=columns)
+    rows = np.flatnonzero(sets.sizes)
+    if not len(rows):
+        problem = "has no label in any row."
+        raise InputError(problem, code="no-labels", argument="candidates", got=columns.candidates)
+    if out := len(sets) - len(rows):
+        problem = f"{counted(out, 'row')} of {len(sets):,} without a label left out."
+        warn(AmongstWarning(problem, code="rows-left-out"))
+    return replace(
+        table,
+        features=table.features[rows],
+        candidates=as_candidates(sets[rows], raters=law),
+        truth=None if table.truth is None else table.truth[rows],
+        index=table.index[rows],
+        columns=columns,
+        mixed=None if table.mixed is None else table.mixed.iloc[rows].reset_index(drop=True),
+        rows=rows,
+    )
 
 
 def read_hierarchy(path: str | Path) -> dict[str, list[str]]:
@@ -334,7 +375,8 @@ def as_file_error(error: InputError) -> FileFormatError:
 def _parts_of_columns(file: ColumnFile, columns: Columns, found: dict[str, str]) -> Any:
     votes = columns.candidates or ()
     answers = votes if len(votes) > 1 else ()
-    frame = file.parse({*votes, columns.truth or "", columns.index or ""} - {*answers}, answers)
+    labels = {*votes, columns.truth or "", columns.index or ""} - {*answers}
+    frame = file.parse(labels, {*answers, *(file.codes() if columns.mixed else ())} - labels)
     if not len(frame):
         raise FileFormatError(f"{file.path} has column names but no rows.", code="no-rows")
     columns.check(file.path, tuple(frame.columns), frame.index.names)
@@ -397,7 +439,7 @@ def read_like(
     candidates: Names = None,
     features: Names = None,
     index: str | None = None,
-    empty: Empty | None = None,
+    empty: EmptyRows | None = None,
     raters: RaterLaw | None = None,
     labelled: bool = True,
 ) -> Table:

@@ -67,7 +67,7 @@ def unread(
     known = {*(columns.candidates or ()), columns.index, columns.truth, truth}
     read = {*table.feature_names, *known} - {image}
     names = [name for name in file.names if name not in read]
-    frame = file.parse(names, ())[names].astype(object)
+    frame = file.parse(names, ())[names].iloc[table.places].reset_index(drop=True).astype(object)
     frame = frame.where(frame.notna(), None)
     if images is None or image is None:
         return frame, None

@@ -23,7 +23,7 @@ NEEDED = ("row", "label", "row_is", "file_sha256")
 def row_keys(table: Table) -> list[str]:
     """What rows are called in decisions: the names of the index column, else their numbers."""
     if table.columns.index is None:
-        return [str(row) for row in range(len(table))]
+        return list(map(str, table.places))
     keys = pd.Series([str(name) for name in table.index])
     if keys.duplicated().any():
         row = int(keys.duplicated().argmax())
@@ -70,7 +70,7 @@ def reviewed_sets(table: Table, file: Path, reviewed: Path) -> CandidateSets:
         row = frame["row"][frame["row"].duplicated()].iloc[0]
         problem = f"{reviewed} has row {row} more than once; keep one of the lines."
         raise InputError(problem, code="twice", argument="reviewed", got=str(row))
-    keys = row_keys(table) if by_name else [str(row) for row in range(len(table))]
+    keys = row_keys(table) if by_name else list(map(str, table.places))
     rows = _places(frame["row"], keys, reviewed, "row", "row")
     labels = [str(label) for label in table.candidates.classes.tolist()]
     codes = _places(frame["label"], labels, reviewed, "label", "class")
