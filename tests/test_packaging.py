@@ -57,6 +57,7 @@ def test_what_is_imported_is_declared_and_what_is_declared_is_imported() -> None
     extras = project["optional-dependencies"]
     stated = [*project["dependencies"], *extras["plot"], *extras["data"]]
     stated += [*extras["search"], *extras["ray"], *extras["review"], *extras["timm"]]
+    stated += extras["text"]
     declared = {re.split(r"[^\w-]", requirement)[0] for requirement in stated}
     assert declared == distributions()
 

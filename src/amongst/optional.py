@@ -14,7 +14,7 @@ from amongst.errors import MissingDependencyError
 STUDIES = Path(__file__).parents[2] / "studies"
 """Beside the package's source in a clone; a wheel has none."""
 
-DISTRIBUTIONS = {"PIL": "pillow"}
+DISTRIBUTIONS = {"PIL": "pillow", "sentence_transformers": "sentence-transformers"}
 """Packages that are installed by another name than they are imported by."""
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -228,3 +231,46 @@ def test_embeddings_of_ones_own_are_features(
         run("predict", "a.model", "birds.csv", "--embeddings", "short.npz", "--out", "q.csv") != 0
     )
     assert "7 rows" in capsys.readouterr().err
+
+
+def test_a_model_of_sentences_in_place_of_a_file_of_embeddings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Named once, when fitting: the model file knows it, and `explain` trains with it again."""
+
+    class Sentences:
+        def __init__(self, name: str) -> None:
+            assert name == "maker/small-v1.5"
+
+        def encode(self, sentences: list[str], show_progress_bar: bool) -> Any:
+            known = [set(words.split()) for words in WORDS.values()]
+            return np.array([[len(one & {*text.split()}) for one in known] for text in sentences])
+
+    module = SimpleNamespace(SentenceTransformer=Sentences)
+    monkeypatch.setitem(sys.modules, "sentence_transformers", module)
+    monkeypatch.chdir(tmp_path)
+    frame, truth = birds()
+    frame[["remarks", "species"]].to_csv("birds.csv", index=False)
+    options = ("--embeddings", "maker/small-v1.5", "--method", "plsvm", "--out", "a.model")
+    assert run("fit", "birds.csv", "-c", "species", *options) == 0
+    assert run("predict", "a.model", "birds.csv", "--out", "p.csv") == 0
+    assert (pd.read_csv("p.csv")["label"] == truth).mean() > 0.9
+    assert load("a.model").encoder_.kinds_["remarks"].model == "maker/small-v1.5"
+    few = ("-c", "species", "--ensemble", "2", "--out", "e.csv")
+    assert run("explain", "a.model", "birds.csv", *few) == 0
+
+
+@pytest.mark.filterwarnings("default::amongst.errors.AmongstWarning")
+def test_explain_says_why_a_forest_from_a_file_has_no_ensemble(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    birds()[0].to_csv("birds.csv", index=False)
+    options = ("-c", "species", "--method", "logistic", "--out", "a.model")
+    assert run("fit", "birds.csv", *options) == 0
+    capsys.readouterr()
+    assert run("explain", "a.model", "birds.csv", "--out", "e.csv") == 0
+    said = capsys.readouterr().err
+    assert "loaded from a file cannot be trained anew" in said
+    assert "Pass --ensemble 0" in said
+    assert "Frozen" not in said

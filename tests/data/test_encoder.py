@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from datetime import date
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,7 +21,8 @@ from sklearn.preprocessing import OneHotEncoder
 
 from amongst.data import TableEncoder
 from amongst.data.encoder import MOST_CATEGORIES, WORD
-from amongst.errors import AmongstWarning, InputError
+from amongst.data.encoder import _sentence_model as embedding
+from amongst.errors import AmongstWarning, InputError, MissingDependencyError
 
 WORDS = [
     "the",
@@ -76,6 +79,48 @@ def test_numbers_alone_stay_what_they_are() -> None:
     encoder = TableEncoder().fit(frame)
     assert np.array_equal(encoder.transform(frame), frame.to_numpy(dtype=float))
     assert encoder.get_feature_names_out().tolist() == frame.columns.tolist()
+
+
+class Sentences:
+    """As the class of this name in sentence-transformers: `encode` gives float32, a row for each text."""
+
+    def __init__(self, name: str) -> None:
+        if name != "small":
+            raise OSError(f"{name} is not a local folder and is not a valid model identifier")
+
+    def encode(self, sentences: list[str], show_progress_bar: bool) -> Any:
+        assert not show_progress_bar
+        return np.array([[len(text), text.count("owl")] for text in sentences], dtype=np.float32)
+
+
+def test_a_model_of_sentences_makes_numbers_of_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the package is installed; the state names the model, and a clone keeps it."""
+    embedding.cache_clear()
+    monkeypatch.setitem(sys.modules, "sentence_transformers", SimpleNamespace(SentenceTransformer=Sentences))  # fmt: skip
+    frame = table()[["remarks", "wing"]]
+    encoder = TableEncoder(text="small").fit(frame)
+    wanted = np.array([[len(t), t.count("owl"), w] for t, w in frame.itertuples(index=False)])
+    np.testing.assert_array_equal(encoder.transform(frame), wanted)
+    assert encoder.get_feature_names_out().tolist() == ["remarks (0)", "remarks (1)", "wing"]
+    assert encoder.notes_[0] == "remarks: text, 2 numbers by small"
+    loaded = TableEncoder.from_state(json.loads(json.dumps(encoder.to_state())))
+    np.testing.assert_array_equal(loaded.transform(frame), wanted)
+    assert clone(loaded).text == "small"
+    with pytest.warns(AmongstWarning, match="no column is a text"):
+        TableEncoder(text="small").fit(table()[["habitat", "wing"]])
+    with pytest.raises(InputError) as caught:
+        TableEncoder(text="large").fit(frame)
+    assert (caught.value.code, caught.value.got) == ("no-model", "large")
+    embedding.cache_clear()
+
+
+def test_without_the_package_of_sentences_it_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    embedding.cache_clear()
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.raises(MissingDependencyError, match=r"amongst\[text\]"):
+        TableEncoder(text="small").fit(table())
 
 
 @pytest.mark.parametrize("text", [False, True])

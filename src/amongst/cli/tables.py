@@ -29,6 +29,7 @@ from amongst.cli.files import (
     save_model,
     sets_of,
     tell_truth,
+    text_model,
     with_embeddings,
     write_table,
 )
@@ -129,6 +130,8 @@ def fit(
     Unless a method is named, or a setting of a network, many methods are tried on held-out rows; of
     photos, LW trains the network fastnet.
     """
+    from amongst.data import TableEncoder
+
     check_target("--out", out, (file, checkpoint, reviewed, embeddings))
     if picture is not None:
         check_target("--picture", picture, (file, checkpoint, reviewed, out))
@@ -140,14 +143,15 @@ def fit(
     settings["outside"] = outside
     settings["checkpoint"] = None if checkpoint is None else str(checkpoint)
     estimator = training.chosen(settings, budget, folds, verbose=not quiet)
-    file = with_embeddings(as_file(file), embeddings)
+    words = text_model(embeddings)
+    file = with_embeddings(as_file(file), None if words else embeddings)
     table = reading.read(file)
     sets = sets_of(table, file)
     if reviewed is not None:
         from amongst.review import reviewed_sets
 
         sets = reviewed_sets(table, file_of_labels(file, reading.candidates), reviewed)
-    estimator.encodes = True
+    estimator.encodes = TableEncoder(text=words)
     if table.frame.ndim == 2:  # a table, not photos
         _check_features(table.frame)
     with interruptible(checkpoint):

@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import date
+from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
@@ -25,6 +26,7 @@ from amongst.checks import near_matches
 from amongst.data.columns import COMMA, FEWEST, is_id, is_plain, listed, names_rows
 from amongst.data.frames import MISSING
 from amongst.errors import AmongstWarning, InputError, warn
+from amongst.optional import optional_import
 from amongst.wording import counted
 
 __all__ = ["TableEncoder"]
@@ -65,6 +67,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     ids : whether numbers that name the rows, such as a ``record_id``, are features, too.
+    text : a model of sentence-transformers, such as ``"all-MiniLM-L6-v2"``, that makes numbers of texts in
+        place of TF-IDF.
 
     Attributes
     ----------
@@ -90,8 +94,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     columns_: tuple[str, ...]
     kinds_: dict[str, ColumnKind]
 
-    def __init__(self, ids: bool = False) -> None:
+    def __init__(self, ids: bool = False, text: str | None = None) -> None:
         self.ids = ids
+        self.text = text
 
     def fit(self, X: pd.DataFrame, y: Any = None) -> Self:
         """See what each column of the training rows holds."""
@@ -100,11 +105,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             medians = ((name, float(frame[name].median())) for name in frame)
             kinds: dict[str, Any] = {n: Number("numbers", (m,), False) for n, m in medians}
         else:
-            kinds = {name: kind_of(name, frame[name], ids=not self.ids) for name in frame}
+            options: dict[str, Any] = {"ids": not self.ids, "text": self.text}
+            kinds = {name: kind_of(name, frame[name], **options) for name in frame}
         if all(isinstance(kind, LeftOut) for kind in kinds.values()):
             told = "; ".join(f"{name}: {kind.note}" for name, kind in kinds.items())
             problem = f"there is no column to learn from{told and ': ' + told}."
             raise InputError(problem, code="no-features")
+        if self.text is not None and not any(isinstance(k, Embedded) for k in kinds.values()):
+            problem = f"no column is a text, so that {self.text!r} makes no numbers."
+            warn(AmongstWarning(problem, code="no-text"))
         if any(isinstance(kind, Text) for kind in kinds.values()):
             kinds = {name: _standardised(name, kinds[name], frame[name]) for name in kinds}
         self.columns_, self.kinds_ = tuple(kinds), kinds
@@ -156,12 +165,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         [[1.0], [2.0]]
         """
         kinds = self.kinds_.items()
-        return {"columns": [[name, type(kind).__name__, asdict(kind)] for name, kind in kinds]}
+        columns = [[name, type(kind).__name__, asdict(kind)] for name, kind in kinds]
+        return {"columns": columns} | ({} if self.text is None else {"text": self.text})
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:
         """The inverse of `to_state`."""
-        made = cls()
+        made = cls(text=state.get("text"))
         made.kinds_ = {
             name: KINDS[kind](**{key: _tuples(value) for key, value in fields.items()})
             for name, kind, fields in state["columns"]
@@ -304,12 +314,28 @@ class Text(ColumnKind):
         return sp.csr_array(known.transform(texts(column).fillna("")))
 
 
-KINDS: dict[str, Any] = {kind.__name__: kind for kind in (LeftOut, Number, Moment, Category, Text)}
+@dataclass(frozen=True)
+class Embedded(ColumnKind):
+    """The numbers that a model of sentence-transformers makes of each text."""
+
+    model: str
+    width: int
+
+    def names(self, name: str) -> list[str]:
+        return [f"{name} ({at})" for at in range(self.width)]
+
+    def values(self, name: str, column: pd.Series) -> Floats:
+        return embedded(self.model, texts(column))
 
 
-def kind_of(name: str, column: pd.Series, *, ids: bool = True) -> Any:
+KINDS: dict[str, Any] = {
+    kind.__name__: kind for kind in (LeftOut, Number, Moment, Category, Text, Embedded)
+}
+
+
+def kind_of(name: str, column: pd.Series, *, ids: bool = True, text: str | None = None) -> Any:
     """The kind of a column, fitted on its rows; `ids` says whether to leave numbers that name the rows
-    out.
+    out, and `text` which model makes numbers of texts.
 
     >>> kind_of("habitat", pd.Series(["wood", "lake", "wood", None])).note
     '2 categories and missing, one-hot'
@@ -327,7 +353,7 @@ def kind_of(name: str, column: pd.Series, *, ids: bool = True) -> Any:
     once = pd.Series(cells.dropna().unique())
     words = once.str.count(WORD).mean()
     if words >= WORDY and (distinct > FEW_CATEGORIES or 2 * distinct > n):
-        return _text(cells)
+        return _text(cells) if text is None else _embedded(cells, text)
     if distinct == n > 2:
         return LeftOut("names each row, left out")
     return _category(cells)
@@ -460,6 +486,31 @@ def _text(cells: pd.Series) -> ColumnKind:
     words = tuple(found.get_feature_names_out().tolist())
     weights = tuple(found.idf_.tolist())
     return Text(f"text, TF-IDF of {len(words):,} words and pairs", words, weights)
+
+
+def _embedded(cells: pd.Series, model: str) -> Embedded:
+    width = embedded(model, cells[:1]).shape[1]
+    return Embedded(f"text, {width:,} numbers by {model}", model, width)
+
+
+def embedded(model: str, cells: pd.Series) -> Floats:
+    """What a model of sentence-transformers makes of each text, shape (n, width)."""
+    found = _sentence_model(model).encode(cells.fillna("").tolist(), show_progress_bar=False)
+    return np.asarray(found, dtype=np.float64)
+
+
+@lru_cache(maxsize=1)
+def _sentence_model(name: str) -> Any:
+    package = optional_import(
+        "sentence_transformers", extra="text", purpose=f"making numbers of texts by {name!r}"
+    )
+    try:
+        return package.SentenceTransformer(name)
+    except (OSError, ValueError, RuntimeError) as error:
+        reason = " ".join(str(error).split())
+        problem = f"{name!r} is no model that sentence-transformers can load here: {reason}"
+        remedy = "Name one such as all-MiniLM-L6-v2, or the folder of one."
+        raise InputError(problem, code="no-model", got=name, remedy=remedy) from error
 
 
 def _words(**options: Any) -> Any:

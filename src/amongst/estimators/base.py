@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import get_tags
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
@@ -67,7 +67,7 @@ class PartialLabelClassifier(Answers, ClassifierMixin, BaseEstimator, metaclass=
     classes_: npt.NDArray[Any]
     n_features_in_: int
     encoder_: TableEncoder | None = None
-    encodes: bool = False
+    encodes: bool | TableEncoder = False
     """Whether a data frame may have columns of any kind, as for `AutoClassifier`; else numbers alone."""
     _annotators: int | None = None
 
@@ -253,7 +253,7 @@ class PartialLabelClassifier(Answers, ClassifierMixin, BaseEstimator, metaclass=
     def _validate_X(self, X: Any, reset: bool) -> Any:
         """Features as numbers: dense, or sparse where X is, or has a text, and the estimator takes it."""
         if reset:
-            self.encoder_ = TableEncoder().fit(X) if self._is_encoded(X) else None
+            self.encoder_ = self._new_encoder().fit(X) if self._is_encoded(X) else None
         if self.encoder_ is not None:
             return self._encoded(X, self.encoder_, reset)
         if issparse(X):
@@ -263,7 +263,11 @@ class PartialLabelClassifier(Answers, ClassifierMixin, BaseEstimator, metaclass=
         return self._array(X, reset)
 
     def _is_encoded(self, X: Any) -> bool:
-        return self.encodes and isinstance(X, pd.DataFrame)
+        return bool(self.encodes) and isinstance(X, pd.DataFrame)
+
+    def _new_encoder(self) -> TableEncoder:
+        given = self.encodes
+        return clone(given) if isinstance(given, TableEncoder) else TableEncoder()
 
     def _takes_sparse(self) -> bool:
         return bool(get_tags(self).input_tags.sparse)

@@ -202,8 +202,11 @@ def unseen(estimator: Any, X: Any, sets: CandidateSets, folds: int) -> tuple[Flo
     try:
         fitted = crossfit(estimator, X, sets, folds)
     except AmongstError as error:
-        text = f"there is no ensemble: {error}"
-        warn(AmongstWarning(text, code="no-ensemble", remedy="Pass ensemble=0."))
+        text = (
+            f"the rows are judged by the model that was trained on them, which flatters it: {error}"
+        )
+        remedy = f"Pass {named('ensemble', 0)} to do so without this warning."
+        warn(AmongstWarning(text, code="no-ensemble", remedy=remedy))
         return None
     logs, votes = np.empty(sets.shape), np.empty((folds, len(sets)), dtype=np.int64)
     for i, (one, held) in enumerate(fitted):
@@ -224,7 +227,7 @@ def _seeded(estimator: Any, which: int, folds: int) -> Any:
     if "checkpoint" in params:
         own["checkpoint"] = None
     made = clone(estimator).set_params(**own)
-    made.encodes = estimator.encodes or estimator.encoder_ is not None
+    made.encodes = estimator.encodes or estimator.encoder_ or False
     return made
 
 

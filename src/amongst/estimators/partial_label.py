@@ -227,6 +227,9 @@ def _rounds(
 def _checked(estimator: Any) -> Any:
     """The estimator, if it can learn from weighted rows and say how sure it is."""
     last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    if isinstance(last, Frozen):
+        problem = "a classifier of scikit-learn that was loaded from a file cannot be trained anew."
+        raise InputError(problem, code="frozen")
     fits = hasattr(last, "fit") and not isinstance(last, type)
     if fits and has_fit_parameter(last, "sample_weight") and hasattr(estimator, "predict_proba"):
         return estimator
