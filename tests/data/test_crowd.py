@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from amongst.bench.sources import _plain
-from amongst.data.entries import Entry, File
+from amongst.data.catalogue import Entry, File
 from amongst.data.loading import load_entry
 from amongst.errors import FileFormatError
 

@@ -210,7 +210,7 @@ BAD_CSV = {
     "unknown feature": ("a,labels\n1,x\n", {"features": ["aa"]}, "features: .* no column 'aa'"),
     "no label column": ("a,b\n1,2\n", {"candidates": "labels"}, "no column 'labels'"),
     "text feature": ("a,b,s\n1,red,x\n2,blue,x\n", {"candidates": "s"}, "'b' holds 'red' in row 0"),
-    "mixed types": ("a,s\n1,x\n2,x\nn/k,y\n", {"candidates": "s"}, "'n/k' in row 2 while other"),
+    "mixed types": ("a,s\n1,x\n2,x\nn/k,y\n", {"candidates": "s"}, "holds 'n/k' in row 2"),
     "missing value": (
         "a,b,s\n1,2,x\n3,,x\n",
         {"candidates": "s"},

@@ -221,7 +221,7 @@ def test_lw_with_its_own_search() -> None:
     [
         ({"grid": {"learning_rate": [1]}}, "'learning_rate' is no parameter of LWClassifier"),
         ({"grid": {"weight_deca": [1]}}, "Did you mean 'weight_decay'"),
-        ({"grid": {"lr": 0.1}}, "must be a list of values"),
+        ({"grid": {"lr": 0.1}}, "needs to be a list"),
         ({"grid": {}}, "grid is empty"),
         ({"criterion": "accuracy"}, "criterion='accuracy' is unknown"),
         ({"criterion": "oracle"}, "oracle_search"),

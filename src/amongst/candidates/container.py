@@ -264,9 +264,8 @@ class CandidateSets:
         for candidates in self.to_dicts():
             row = list(map(str, candidates))
             if not _reads_back(row, separator, marked):
-                odd = next(
-                    (one for one in row if not _reads_back([one], separator, marked)), row[0]
-                )
+                alone = (one for one in row if not _reads_back([one], separator, marked))
+                odd = next(alone, row[0])
                 raise InputError(
                     f"the label {odd!r} would not be read back from a string with "
                     f"{named('separator', separator)}.",

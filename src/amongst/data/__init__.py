@@ -5,11 +5,10 @@ from typing import TYPE_CHECKING
 from amongst.optional import when_asked_for
 
 if TYPE_CHECKING:
-    from amongst.data.catalogue import CATALOGUE, entry, names
+    from amongst.data.catalogue import CATALOGUE, Entry, File, entry, names
     from amongst.data.dataset import Dataset, Part, digest
     from amongst.data.download import fetch
     from amongst.data.encoder import TableEncoder
-    from amongst.data.entries import Entry, File
     from amongst.data.features import Scaling, fit_scaling
     from amongst.data.images import ImageFolder, load_image_folder
     from amongst.data.loading import Check, load, verify
@@ -54,11 +53,10 @@ __all__ = [
 __getattr__, __dir__ = when_asked_for(
     __name__,
     {
-        "catalogue": ("CATALOGUE", "entry", "names"),
+        "catalogue": ("CATALOGUE", "Entry", "File", "entry", "names"),
         "dataset": ("Dataset", "Part", "digest"),
         "download": ("fetch",),
         "encoder": ("TableEncoder",),
-        "entries": ("Entry", "File"),
         "images": ("ImageFolder", "load_image_folder"),
         "loading": ("Check", "load", "verify"),
         "pictures": ("Picture", "draw_picture", "picture"),

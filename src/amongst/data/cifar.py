@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from amongst.data.arrays import open_npz
+from amongst.data.catalogue import Entry
 from amongst.data.catalogue import entry as catalogue_entry
 from amongst.data.dataset import Dataset
-from amongst.data.entries import Entry
 from amongst.data.places import BATCHES, FOLDER, check_sha256, find_cifar, missing, require
 from amongst.data.readers import sets_of_answers
 from amongst.errors import DataNotFoundError, FileFormatError, reading

@@ -418,26 +418,21 @@ def check_finite(
 def _not_numbers(path: Path, frame: pd.DataFrame, bad: list[str], labelled: bool) -> InputError:
     """What the first of the columns holds, and what may be done; they may be something else."""
     first = frame[bad[0]]
-    numbers = pd.to_numeric(first.astype(object).map(str), errors="coerce")
-    odd = np.flatnonzero(numbers.isna() & first.notna())
-    row = int(odd[0]) if len(odd) else 0
-    value = first.iloc[row]
-    mixed = len(odd) and numbers.notna().any()
-    shown = listed([repr(name) for name in bad], 5)
-    problem = f"{path}: these feature columns are not numeric: {shown}; {bad[0]!r} holds {value!r}"
-    problem += f" in row {row}{' while other rows hold numbers (mixed types)' if mixed else ''}."
+    odd = pd.to_numeric(first.astype(object).map(str), errors="coerce").isna() & first.notna()
+    row = int(np.argmax(odd))
+    value, shown = first.iloc[row], listed([repr(name) for name in bad], 5)
+    problem = f"{path}: these feature columns are not numeric: {shown}; {bad[0]!r} holds {value!r} in row {row}."
     if isinstance(value, str) and COMMA.fullmatch(value.strip()):
         problem += " Write numbers without a comma, decimals with a point."
+    name, which = (bad[0], repr(bad[0])) if len(bad) == 1 else (Shown("…"), "one of them")
     remedy = [
         "encode them as numbers",
-        f"leave them out with {named('ignore', Shown('…'))}",
+        f"leave them out with {named('ignore', name)}",
         f"choose columns with {named('features', Shown('…'))}",
     ]
     if not labelled:
-        which = f"if {bad[0]!r}" if len(bad) == 1 else "if one of them"
-        name = bad[0] if len(bad) == 1 else Shown("…")
-        remedy.append(f"{which} holds the candidate labels, pass {named('candidates', name)}")
-    if len(odd) == len(frame) > 1 and first.astype(str).is_unique:
+        remedy.append(f"if {which} holds the candidate labels, pass {named('candidates', name)}")
+    if odd.all() and len(odd) > 1 and first.astype(str).is_unique:
         remedy.append(f"if {bad[0]!r} names the rows, pass {named('index', bad[0])}")
     fitted = "Encode them as in the file that the model was fitted on."
     return InputError(

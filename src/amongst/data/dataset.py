@@ -14,8 +14,8 @@ import pandas as pd
 from scipy.sparse import issparse
 
 from amongst.candidates import CandidateSets
+from amongst.data.catalogue import Entry
 from amongst.data.encoder import TableEncoder
-from amongst.data.entries import Entry
 from amongst.errors import InputError, named
 
 if TYPE_CHECKING:

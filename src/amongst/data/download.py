@@ -11,8 +11,8 @@ from pathlib import Path
 from rich.progress import BarColumn, DownloadColumn, TextColumn, TransferSpeedColumn
 
 from amongst.bars import Bar
+from amongst.data.catalogue import Entry, File
 from amongst.data.catalogue import entry as catalogue_entry
-from amongst.data.entries import Entry, File
 from amongst.data.places import (
     cache_folder,
     check_sha256,
@@ -24,8 +24,6 @@ from amongst.data.places import (
 )
 from amongst.errors import DataNotFoundError, FileFormatError, InputError
 from amongst.optional import optional_import
-
-__all__ = ["fetch", "fetch_entry"]
 
 CHUNK = 1 << 18
 TIMEOUT_S = 30

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from amongst.data.catalogue import Entry, File
 from amongst.data.catalogue import entry as catalogue_entry
 from amongst.data.cifar import read_cifar10n_dataset, read_cifar_dataset
 from amongst.data.dataset import Dataset
 from amongst.data.download import fetch_entry
-from amongst.data.entries import Entry, File
 from amongst.data.places import check_sha256, find, find_cifar, is_here, missing, sha256_of
 from amongst.data.readers import (
     read_arff_dataset,

@@ -16,8 +16,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-__all__ = ["read_matlab"]
-
 HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 SECONDS, BYTES_A_SECOND = 60, 2_000_000
 """Of computing: a constant, and what a slow machine reads of a large file."""

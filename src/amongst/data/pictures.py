@@ -16,8 +16,6 @@ from amongst.data.dataset import Dataset
 from amongst.errors import InputError
 from amongst.optional import optional_import
 
-__all__ = ["Picture", "draw_picture", "draw_rows", "picture"]
-
 MOST_TICKS = 30
 
 

@@ -11,9 +11,8 @@ from itertools import product
 from pathlib import Path
 from typing import Literal
 
-from amongst.data.catalogue import CATALOGUE
+from amongst.data.catalogue import CATALOGUE, Entry, File
 from amongst.data.catalogue import entry as catalogue_entry
-from amongst.data.entries import Entry, File
 from amongst.errors import DataNotFoundError, FileFormatError, InputError
 from amongst.optional import optional_import
 

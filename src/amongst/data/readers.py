@@ -16,8 +16,8 @@ import scipy.io.arff
 from amongst.candidates import CandidateSets
 from amongst.candidates.raters import Answers
 from amongst.data.arrays import PARTIAL_TARGET
+from amongst.data.catalogue import Entry
 from amongst.data.dataset import Dataset
-from amongst.data.entries import Entry
 from amongst.data.places import check_sha256, require, sha256_of
 from amongst.data.tables import as_file_error, load_mat
 from amongst.errors import FileFormatError, InputError, reading

@@ -12,8 +12,6 @@ from amongst.checks import Seed, as_seed, check_integer, check_share
 from amongst.data.dataset import Part
 from amongst.errors import InputError
 
-__all__ = ["hold_out", "stratified_folds", "validation_split"]
-
 Rows = npt.NDArray[np.int64]
 
 

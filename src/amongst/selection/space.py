@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from sklearn.model_selection import ParameterGrid
 
 from amongst.checks import check_number, near_matches
@@ -105,10 +104,10 @@ def grid_points(grid: Grid) -> list[Point]:
     [{'beta': 1.0, 'lr': 0.1}, {'beta': 1.0, 'lr': 0.01}]
     """
     parts = [grid] if isinstance(grid, Mapping) else list(grid)
-    for part in parts:
-        for name, values in part.items():
-            _check_values(name, values)
-    found = list(ParameterGrid([dict(part) for part in parts]))
+    try:
+        found = list(ParameterGrid([dict(part) for part in parts]))
+    except (TypeError, ValueError) as error:  # no lists
+        raise InputError(f"grid: {error} For a range, use distributions.") from error
     if not found or found == [{}]:
         raise InputError("grid is empty: name at least one hyper-parameter and its values.")
     return found
@@ -124,15 +123,6 @@ def check_names(estimator: Estimator, names: Sequence[str], argument: str) -> No
             raise InputError(
                 f"{argument}: {name!r} is no parameter of {type(estimator).__name__}.{hint}"
             )
-
-
-def _check_values(name: str, values: Any) -> None:
-    good = isinstance(values, Sequence | np.ndarray) and not isinstance(values, str)
-    if not good or len(values) == 0:
-        raise InputError(
-            f"grid[{name!r}]={values!r} must be a list of values, at least one. For a range, use "
-            "distributions."
-        )
 
 
 def _range(values: Sequence[Any]) -> Any:
