@@ -12,7 +12,7 @@ from amongst import bars
 from amongst.bars import Bar, counting
 from amongst.bench.execute import Options
 from amongst.bench.request import Request
-from amongst.bench.session import run_request
+from amongst.bench.runner import run_request
 
 
 class Clock:

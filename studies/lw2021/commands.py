@@ -1,23 +1,87 @@
-"""The commands of this study: `amongst evidence`, from stores to a committed folder, back to a store, and
-on to the pages; and `amongst classical`, the cells of the paper's Table 2 that need no network."""
+"""The commands of this study: `amongst reproduce`, tables and figures of the paper; `amongst evidence`, from
+stores to a committed folder, back to a store, and on to the pages; and `amongst classical`, the cells of
+the paper's Table 2 that need no network."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich import box
 from rich.table import Table as RichTable
 
-from amongst.cli.files import check_folder_target
-from amongst.cli.results import method_names
+from amongst.cli import bench
+from amongst.cli.bench import Running, Search, Searching, Seeds
+from amongst.cli.files import check_folder_target, grouped
+from amongst.cli.results import (
+    Conditions,
+    Datasets,
+    Many,
+    Methods,
+    dataset_names,
+    method_names,
+    named,
+    split,
+)
 from amongst.cli.saying import screen, tell
 
 if TYPE_CHECKING:
     from amongst.bench.plans import Request
     from amongst.bench.tables import Entry
+
+PlanName = StrEnum(
+    "PlanName",
+    "table1 table2 table3 figure1 figure2 beyond images images-own images-parts images-wide demo",
+)
+
+
+@grouped
+def reproduce(
+    plans: Annotated[
+        list[PlanName],
+        typer.Argument(metavar="PLAN", help="Tables and figures of the paper, or more."),
+    ],
+    datasets: Datasets = None,
+    methods: Methods = None,
+    conditions: Conditions = None,
+    models: Annotated[
+        Many, typer.Option(help="Only these, e.g. mlp, linear, convnet.", callback=named)
+    ] = None,
+    seeds: Seeds = None,
+    epochs: Annotated[int | None, typer.Option(help="Instead of the plan's own.")] = None,
+    search: Annotated[
+        Search, typer.Option(help="Settings: published, each method's grid, one grid for all.")
+    ] = "published",
+    *,
+    searching: Searching,
+    protocol: Annotated[
+        Literal["default", "paper", "official"], typer.Option(help="Where paper and code differ.")
+    ] = "default",
+    precision: Annotated[
+        str, typer.Option(help="float32, float64; on a GPU also tf32, bf16.")
+    ] = "float32",
+    running: Running,
+) -> None:
+    """Run tables and figures of the paper; killed at any moment, the same command goes on."""
+    first = searching.request(
+        plans[0].value,
+        datasets=dataset_names(datasets),
+        methods=method_names(methods),
+        conditions=split(conditions),
+        models=split(models),
+        seeds=seeds,
+        epochs=epochs,
+        search=search,
+        protocol=protocol,
+        precision=precision,
+    )
+    requests = [replace(first, plan=plan.value) for plan in dict.fromkeys(plans)]
+    bench.run_all(requests, running.options(), running.store, running.dry_run)
+
 
 evidence = typer.Typer(
     help="Results as a committed folder, and the pages made from it.", no_args_is_help=True
@@ -100,7 +164,7 @@ def classical(
 ) -> None:
     """Run IPAL, PALOC and PL-ECOC on Lost, MSRCv2 and BirdSong: 10 folds, the paper beside."""
     from amongst.bench.execute import Options
-    from amongst.bench.session import run_request
+    from amongst.bench.runner import run_request
     from amongst.bench.store import Store
     from amongst.bench.tables import collect
 
@@ -158,5 +222,6 @@ def _beside(entries: Iterable[Entry]) -> RichTable:
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands to `amongst`."""
+    app.command(rich_help_panel="Research")(reproduce)
     app.add_typer(evidence, name="evidence", rich_help_panel="Research")
     app.command(rich_help_panel="Research")(classical)

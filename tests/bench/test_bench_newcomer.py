@@ -14,7 +14,7 @@ import torch
 from amongst.bench import Record, Store, Trial, estimate, sources
 from amongst.bench.execute import Options
 from amongst.bench.plans import Request, make_plan
-from amongst.bench.session import dry_run, run_request
+from amongst.bench.runner import dry_run, run_request
 from amongst.cli.app import main
 from amongst.data import Dataset
 from amongst.errors import InputError

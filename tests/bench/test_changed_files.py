@@ -11,7 +11,7 @@ import pandas as pd
 from amongst.bench import Store
 from amongst.bench.execute import Options
 from amongst.bench.plans import Request
-from amongst.bench.session import run_request
+from amongst.bench.runner import run_request
 from amongst.bench.sources import OwnFile, open_dataset
 from lw2021.evidence import pack
 

@@ -18,8 +18,8 @@ FLOPS = 6 * (10 * 20 + 20 * 5 + 5 * 3)
 
 @pytest.mark.parametrize("way", ["cpu", "cuda", "population"])
 def test_seconds_are_steps_and_operations(way: str) -> None:
-    rate = RATES[way, "mlp"]
-    steps, work = 11 * rate.step, 1050 * FLOPS / rate.flops
+    step, speed = RATES[way, "mlp"]
+    steps, work = 11 * step, 1050 * FLOPS / speed
     assert trial_seconds(TRIAL, FACTS, way) == pytest.approx(10 * (steps + work), rel=1e-12)
     longer = 10 * (steps + work * 4 / 3)
     assert trial_seconds(replace(TRIAL, method="rc"), FACTS, way) == pytest.approx(
@@ -30,8 +30,8 @@ def test_seconds_are_steps_and_operations(way: str) -> None:
 
 
 def test_a_linear_model_has_no_widths_and_a_convnet_no_population() -> None:
-    rate = RATES["cpu", "linear"]
-    expected = 10 * (11 * rate.step + 1050 * 6 * 30 / rate.flops)
+    step, speed = RATES["cpu", "linear"]
+    expected = 10 * (11 * step + 1050 * 6 * 30 / speed)
     assert trial_seconds(replace(TRIAL, model="linear"), FACTS, "cpu") == pytest.approx(expected)
     conv = replace(TRIAL, model="convnet")
     assert trial_seconds(conv, FACTS, "population") == trial_seconds(conv, FACTS, "cuda")

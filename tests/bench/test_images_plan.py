@@ -29,11 +29,11 @@ from amongst.bench.record import Trial
 from amongst.bench.sources import plausible, trial_data
 from amongst.bench.trial import run_trial
 from amongst.cli.app import app
-from amongst.cli.bench import PlanName
 from amongst.data import Dataset
 from amongst.errors import InputError
 from amongst.models import MODELS
 from amongst.train import Checkpoint, Features, Watch
+from lw2021.commands import PlanName
 
 PLANS = sorted(IMAGE_PLANS)
 

@@ -23,7 +23,7 @@ import pytest
 from amongst.bench.execute import LocalExecutor
 from amongst.bench.plans import Plan, Request, make_plan
 from amongst.bench.record import Record
-from amongst.bench.runner import Outcome, bind_plan, missing_trials, run_plan
+from amongst.bench.runner import Outcome, bind_plan, run_plan
 from amongst.bench.store import Store
 
 KILLS = 20
@@ -156,7 +156,7 @@ def test_killed_twenty_times_it_ends_as_if_undisturbed(
     assert sizes == sorted(sizes), "a kill lost a record"
     assert len({size for size in sizes if 0 < size < len(undisturbed)}) >= 3, "kills hit nothing"
     with Store(tmp_path / "s.sqlite") as store:
-        missing = missing_trials(plan, store)
+        missing = {trial.key for trial in plan.trials} - store.keys()
         outcome = run_plan(plan, store, LocalExecutor("cpu", workers=1))
         found = {record.key: record for record in store.records()}
         assert outcome.ran == len(missing)

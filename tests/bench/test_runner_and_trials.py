@@ -22,8 +22,7 @@ from amongst.bench.execute_population import PopulationExecutor, group_trials, r
 from amongst.bench.plans import Plan, Request, make_plan
 from amongst.bench.points import CLASSICAL
 from amongst.bench.record import Record, Trial
-from amongst.bench.runner import bind_plan, run_plan
-from amongst.bench.session import _Bar
+from amongst.bench.runner import _Bar, bind_plan, run_plan
 from amongst.bench.sources import OwnFile, open_dataset, trial_data
 from amongst.bench.store import Store
 from amongst.bench.trial import _revision, run_trial

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from amongst.bench import session
+from amongst.bench import runner as session
 from amongst.bench.execute import Options
 from amongst.bench.plans import Request
 from amongst.cli import main

@@ -20,8 +20,7 @@ from amongst.bench.record import Record, Trial
 from amongst.bench.render import cell_text, to_markdown
 from amongst.bench.report import build_report, read_report, to_html
 from amongst.bench.rounds import advance, at_most, next_round
-from amongst.bench.runner import Outcome, bind_plan, run_plan
-from amongst.bench.session import dry_run
+from amongst.bench.runner import Outcome, bind_plan, dry_run, run_plan
 from amongst.bench.store import Store
 from amongst.bench.tables import Entry, collect
 from amongst.bench.words import notes

@@ -23,7 +23,7 @@ from amongst.bench.execute import LocalExecutor, Options
 from amongst.bench.execute_population import PopulationExecutor
 from amongst.bench.plans import Request
 from amongst.bench.record import Trial
-from amongst.bench.session import run_request
+from amongst.bench.runner import run_request
 from amongst.bench.trial import run_trial
 from amongst.bench.underway import UnderWay, clear_done, told, underway_of
 from amongst.train.checkpoint import Pause

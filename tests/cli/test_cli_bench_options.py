@@ -49,7 +49,7 @@ def test_a_quick_comparison_has_few_epochs_and_its_command_leads_back(
     words: list[str], epochs: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     asked: list[Request] = []
-    monkeypatch.setattr("amongst.cli.bench._run", lambda given, *_: asked.extend(given))
+    monkeypatch.setattr("amongst.cli.bench.run_all", lambda given, *_: asked.extend(given))
     CliRunner().invoke(app, ["compare", "lost", "--methods", "cc", *words], catch_exceptions=False)
     plan = make_plan(asked[0])
     assert {trial.settings["epochs"] for trial in plan.trials} == {epochs}

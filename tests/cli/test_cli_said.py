@@ -307,7 +307,7 @@ def test_classical_is_measured_by_the_papers_standard_deviation(
                     kept.add(Record(trial, {"accuracy_last10": means[trial.method] + shift}))
         return plan, None
 
-    monkeypatch.setattr("amongst.bench.session.run_request", run_request)
+    monkeypatch.setattr("amongst.bench.runner.run_request", run_request)
     said = run("classical", "--store", tmp_path / "s.sqlite").stdout.splitlines()
     lines = [" ".join(line.split()) for line in said if line.strip() and "─" not in line]
     assert lines == [

@@ -155,7 +155,7 @@ def test_an_installed_package_says_what_needs_the_repository(installed, tmp_path
     page = run("--html", str(tmp_path / "theory.html"))
     assert page.exception.code == "no-studies"
     app = run_path(command.__file__)["app"]
-    for words in ("evidence pack a.sqlite --into b", "evidence pages folder", "classical --tune"):
+    for words in ("evidence pack a.sqlite --into b", "reproduce table1", "classical --tune"):
         found = CliRunner().invoke(app, words.split())
         assert found.exception.code == "no-studies"
     for name in ("verify", "bayes_map"):

@@ -34,7 +34,7 @@ def run(words: str, *more: object) -> str:
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What `reproduce` and `compare` would run."""
     found: list[Any] = []
-    monkeypatch.setattr(bench, "_run", lambda *given: found.extend(given))
+    monkeypatch.setattr(bench, "run_all", lambda *given: found.extend(given))
     return found
 
 

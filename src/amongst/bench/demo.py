@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from amongst.bench.execute import Options
+from amongst.bench.export import read_records
 from amongst.bench.figures import draw_panels, variant_figure
 from amongst.bench.plans import Request
 from amongst.bench.report import build_report, to_html
-from amongst.bench.session import run_request
-from amongst.bench.store import Store
-from amongst.bench.tables import Table, collect
+from amongst.bench.runner import run_request
+from amongst.bench.tables import Table
 from amongst.candidates import uniform
 from amongst.errors import AmongstWarning, MissingDependencyError
 from amongst.estimators import LWClassifier
@@ -71,34 +71,19 @@ class Found:
         )
 
 
-@dataclass(frozen=True)
-class Demo:
-    """What the demo leaves: the labels found, the table, and the files (the picture is None without
-    Matplotlib)."""
+def run_demo(folder: Path) -> tuple[Found, Table, list[Path]]:
+    """Train, compare, and write ``demo.png`` (with Matplotlib), ``demo.html`` and ``demo.sqlite`` into a folder.
 
-    found: Found
-    table: Table
-    store: Path
-    page: Path
-    picture: Path | None
-
-
-def run_demo(folder: Path) -> Demo:
-    """Train, compare, and write ``demo.sqlite``, ``demo.html`` and ``demo.png`` into a folder.
-
-    The folder is made if it is not there; run again, the demo goes on from what is in it.
+    The folder is made if it is not there; run again, the demo goes on from what is in it. Gives the labels
+    found, the table, and the files.
     """
-    store = folder / "demo.sqlite"
+    store, page = folder / "demo.sqlite", folder / "demo.html"
     plan, _ = run_request(Request("demo", methods=METHODS), store, Options(device="cpu"))
-    found = find_labels()
-    with Store(store, readonly=True) as kept:
-        records = kept.records()
-    table = collect(records, plan)
-    page, picture = folder / "demo.html", picture_of(found, table, folder / "demo.png")
-    report = build_report(records, [plan], source=store.name)
+    found, report = find_labels(), build_report(read_records(store), [plan], source=store.name)
+    picture = picture_of(found, report.tables[0], folder / "demo.png")
     opening = None if picture is None else _opening(found)
     write_atomically(page, to_html(report, title=plan.title, opening=opening).encode())
-    return Demo(found, table, store, page, picture)
+    return found, report.tables[0], [*([picture] if picture else []), page, store]
 
 
 def find_labels(rows: int | None = None, epochs: int = 30, ensemble: int = 5) -> Found:

@@ -7,8 +7,6 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from types import MappingProxyType
-from typing import NamedTuple
 
 from amongst.bench.conditions import REAL
 from amongst.bench.execute import Options
@@ -25,36 +23,26 @@ from amongst.wording import counted, readable
 
 GPU_ONLY = ("bf16", "tf32")
 
-FLOPS: Mapping[str, tuple[float, int]] = MappingProxyType(
-    {
-        "convnet": (4.47e9, 4_400_000),
-        "fastnet": (2.71e9, 9_900_000),
-        "resnet18": (3.34e9, 11_200_000),
-        "wrn28": (3.15e10, 36_500_000),
-    }
-)
+FLOPS: Mapping[str, tuple[float, int]] = {
+    "convnet": (4.47e9, 4_400_000),
+    "fastnet": (2.71e9, 9_900_000),
+    "resnet18": (3.34e9, 11_200_000),
+    "wrn28": (3.15e10, 36_500_000),
+}
 """Of one view of a 32×32×3 image and training step; and parameters."""
 
-
-class Rate(NamedTuple):
-    """A way of training: seconds that a step costs even if it is tiny, and operations a second."""
-
-    step: float
-    flops: float
-
-
-RATES: Mapping[tuple[str, str], Rate] = {
-    ("cpu", "mlp"): Rate(1.0e-3, 5e10),
-    ("cpu", "linear"): Rate(0.5e-3, 2e10),
-    ("cpu", "convnet"): Rate(5e-3, 8e10),
-    ("cuda", "mlp"): Rate(2.4e-3, 5e12),
-    ("cuda", "linear"): Rate(1.2e-3, 2e12),
-    ("cuda", "convnet"): Rate(1e-4, 3.06e14),
-    ("population", "mlp"): Rate(1.0e-6, 1.17e14),
-    ("population", "linear"): Rate(1.0e-6, 1e13),
+RATES: Mapping[tuple[str, str], tuple[float, float]] = {
+    ("cpu", "mlp"): (1.0e-3, 5e10),
+    ("cpu", "linear"): (0.5e-3, 2e10),
+    ("cpu", "convnet"): (5e-3, 8e10),
+    ("cuda", "mlp"): (2.4e-3, 5e12),
+    ("cuda", "linear"): (1.2e-3, 2e12),
+    ("cuda", "convnet"): (1e-4, 3.06e14),
+    ("population", "mlp"): (1.0e-6, 1.17e14),
+    ("population", "linear"): (1.0e-6, 1e13),
 }
-"""One core of a CPU (measured here), and one H200 (measured with torch 2.11): model by model, and
-250 models stacked. In bf16, an epoch of 50,000 images takes the ConvNet 0.69 s, and 0.06 s to score
+"""Seconds that a step costs even if it is tiny, and operations a second. One core of a CPU (measured
+here), and one H200 (measured with torch 2.11): model by model, and 250 models stacked. In bf16, an epoch of 50,000 images takes the ConvNet 0.69 s, and 0.06 s to score
 the test and held-out rows; one of 60,000 rows takes an MLP of the paper 0.0018 s with its scoring.
 Rows count in full, though a tenth is held out: these are bounds more than means."""
 
@@ -220,13 +208,13 @@ def trial_seconds(trial: Trial, facts: Facts, way: str) -> float:
     epochs, batch = int(settings.get("epochs", 250)), int(settings.get("batch_size", 256))
     dense = trial.model in DENSE
     one_by_one = "cuda" if way == "population" and not dense else way
-    rate = RATES[one_by_one, trial.model if dense else "convnet"]
+    step, speed = RATES[one_by_one, trial.model if dense else "convnet"]
     passes = 4 / 3 if trial.method == "rc" or settings.get("refresh") == "post" else 1.0
     passes *= float(settings.get("views", getattr(method_class(trial.method), "views", 1)))
     forward_and_back = 6.0 * _parameters(trial, facts)  # two for each parameter, and four
     flops = FLOPS[trial.model][0] if trial.model in FLOPS else forward_and_back
-    work = facts.kept * flops * passes / rate.flops
-    return epochs * (math.ceil(facts.kept / batch) * rate.step + work)
+    work = facts.kept * flops * passes / speed
+    return epochs * (math.ceil(facts.kept / batch) * step + work)
 
 
 def dataset_facts(name: str, files: Files | None = None, *, look: bool = False) -> Facts:

@@ -6,24 +6,20 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
+from amongst.bench.paper import beside
 from amongst.bench.payload import script_json
 from amongst.bench.places import Place, Row
 from amongst.bench.plans import reproduce_command
 from amongst.bench.tables import Entry, Table
-from amongst.bench.words import Overview, notes, number, p_text, signed
+from amongst.bench.words import Overview, notes, number, p_text
 from amongst.markup import Markup, Section, document, element, join, section
 from amongst.wording import counted
 
 SCRIPTS = ("base.js", "charts.js", "tables.js", "curves.js", "trials.js", "main.js")
 NEEDED = "Plots, sorting and the list of trials need JavaScript; the tables below do not."
-HOW_TABLES = (
-    "A head sorts within each group. A cell opens its repeats, curves, settings and command."
-)
-HOW_CURVES = "Mean over the repeats; the band is their range."
-HOW_TRIALS = (
-    "Every training run behind this page. Words narrow the list; settings are searched too."
-)
-HOW_WHERE = "Where the trials ran, and with what."
+TABLES = "A head sorts within each group. A cell opens its repeats, curves, settings and command."
+WHERE = "Where the trials ran, and with what."
+TRIALS = "Every training run behind this page. Words narrow the list; settings are searched too."
 
 
 def assemble(
@@ -37,7 +33,9 @@ def assemble(
 ) -> str:
     """The whole page, one file that needs no other; its scripts fill what is empty here."""
     folder = files("amongst.bench").joinpath("templates")
-    script = "\n".join(folder.joinpath(name).read_text("utf-8") for name in SCRIPTS)
+    scripts = [folder.joinpath(name) for name in SCRIPTS]
+    scripts += [beside().SCRIPT] if any(table.published for table in tables) else []
+    script = "\n".join(path.read_text("utf-8") for path in scripts)
     return document(
         title,
         lead,
@@ -47,13 +45,13 @@ def assemble(
         section(
             "tables",
             "Tables",
-            _note(HOW_TABLES, "note screen"),
+            _note(TABLES, "note screen"),
             *(_article(f"t{i}", table) for i, table in enumerate(tables)),
         ),
         section(
             "curves",
             "Learning curves",
-            _note(HOW_CURVES),
+            _note("Mean over the repeats; the band is their range."),
             *(
                 element("div", class_=name)
                 for name in ("controls choices", "controls legend", "panels")
@@ -62,13 +60,13 @@ def assemble(
         section(
             "trials",
             "Trials",
-            _note(HOW_TRIALS),
+            _note(TRIALS),
             element("div", class_="controls"),
             element("div", class_="scroll", tabindex="0", role="region", aria_label="All trials"),
             element("p", class_="more"),
             class_="screen",
         ),
-        section("environment", "Environment", _note(HOW_WHERE), *_environments(data)),
+        section("environment", "Environment", _note(WHERE), *_environments(data)),
         made=made,
         script=f'"use strict";\n(() => {{\n{script}\n}})();\n',
         data=script_json(data),
@@ -114,7 +112,7 @@ def _article(name: str, table: Table) -> Markup:
     command = reproduce_command(table.plan)
     told = notes(table)
     if table.published:
-        told.append("Bold differences are further than two standard errors from the paper.")
+        told.append(beside().BOLD)
     body = [
         element("h3", table.plan.title),
         element("div", class_="panels", id=f"{name}-panels") if table.layout.is_figure else None,
@@ -129,13 +127,8 @@ def _article(name: str, table: Table) -> Markup:
 
 
 def _plots(table: Table) -> Markup:
-    parts: list[Markup] = []
-    if any(entry.published for entry in table.filled):
-        parts += [
-            element("h4", "Distance to the paper"),
-            element("div", class_="controls legend"),
-            element("div", class_="differences"),
-        ]
+    shown = any(entry.published for entry in table.filled)
+    parts: list[Markup] = beside().plot() if shown else []
     if table.ranking is not None:
         told = (
             f"Mean ranks over {table.ranking.blocks} comparisons, 1 is best. Friedman: "
@@ -191,7 +184,7 @@ def _cell(column: int, name: str, entry: Entry | None, alpha: float) -> Markup:
     key = {"data_column": str(column)}
     if entry is None:
         return element("td", data_sort="", **key)
-    below = _second_line(entry)
+    below = beside().second_line(entry) if entry.published else None
     if not entry.n:
         missing = element("span", "failed" if entry.failed else "–", below, class_="none")
         return element("td", missing, data_sort="", **key)
@@ -201,38 +194,22 @@ def _cell(column: int, name: str, entry: Entry | None, alpha: float) -> Markup:
     return element("td", button, class_=marks, data_sort=f"{entry.mean:.6f}", **key)
 
 
-def _span(class_: str, text: str, shown: bool = True, title: str | None = None) -> Markup | None:
+def part(class_: str, text: str, shown: bool = True, title: str | None = None) -> Markup | None:
+    """Of a cell."""
     return element("span", text, class_=class_, title=title) if shown else None
 
 
 def _figure(entry: Entry, alpha: float) -> Markup:
     return element(
         "span",
-        _span("mean", number(entry.mean)),
-        _span("std", f" ± {number(entry.std)}", entry.n > 1),
-        _span("star raw", "*", entry.p <= alpha),
-        _span("star corrected", "*", entry.holm <= alpha),
-        _span("star", "†", entry.oracle, "chosen by the oracle"),
-        _span("short", f" {entry.n}/{entry.planned}", entry.n < entry.planned),
+        part("mean", number(entry.mean)),
+        part("std", f" ± {number(entry.std)}", entry.n > 1),
+        part("star raw", "*", entry.p <= alpha),
+        part("star corrected", "*", entry.holm <= alpha),
+        part("star", "†", entry.oracle, "chosen by the oracle"),
+        part("short", f" {entry.n}/{entry.planned}", entry.n < entry.planned),
         class_="ours",
     )
-
-
-def _second_line(entry: Entry) -> Markup | None:
-    paper = entry.published
-    if paper is None:
-        return None
-    side = "" if entry.agrees or not entry.n else "above" if entry.difference > 0 else "below"
-    shown = element(
-        "span",
-        _span("hidden", "paper "),
-        number(paper.mean),
-        _span("std", f" ± {number(paper.std)}"),
-        "*" if paper.star else None,
-        class_="paper",
-    )
-    gap = _span(f"diff {side}".strip(), signed(entry.difference), entry.n > 0)
-    return element("span", shown, gap, class_="second-line")
 
 
 def _environments(data: dict[str, Any]) -> list[Markup]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from amongst.bench.conditions import parse
 from amongst.bench.places import DATASET_TITLES, Place
@@ -158,3 +159,8 @@ def printed() -> Mapping[Place, Published | None]:
     """The figures of the paper's tables, as far as they are here: in a clone."""
     tables = ("table1", "table2", "table3") if STUDIES.is_dir() else ()
     return {slot.place: slot.published for table in tables for slot in plan_slots(table)}
+
+
+def beside() -> Any:
+    """What the study says of its figures beside ours: it alone lays out cells that have any."""
+    return import_study("lw2021.beside", purpose="the paper's figures")

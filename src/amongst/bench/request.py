@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import asdict, dataclass
-from types import MappingProxyType
 from typing import Any
 
 from amongst.algorithms import get_protocol
@@ -20,14 +19,12 @@ SEARCHES = ("none", "published", "grid", "equal")
 EPOCHS = {"paper": 250, "demo": 40, "quick": 10}
 """By the scale of a request; the last two have a small MLP, too."""
 
-CRITERIA = MappingProxyType(
-    {
-        "covering": "covering_val",
-        "approximated": "approximated_val",
-        "risk": "risk_val",
-        "oracle": "accuracy_val",
-    }
-)
+CRITERIA = {
+    "covering": "covering_val",
+    "approximated": "approximated_val",
+    "risk": "risk_val",
+    "oracle": "accuracy_val",
+}
 """Criterion of the search, and the metric that holds it; all but the oracle need candidate sets
 only."""
 

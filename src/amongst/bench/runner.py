@@ -1,4 +1,5 @@
-"""Plan minus store: run what is missing, keep each record as it comes, share with other runners."""
+"""A request from beginning to end: what it would cost; then plan minus store, each record kept as it comes,
+shared with other runners; with a bar, and how to go on."""
 
 from __future__ import annotations
 
@@ -7,18 +8,27 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 
-from amongst.bench.execute import Executor, LocalExecutor, Options
+from rich.console import Console
+
+from amongst.bars import Bar, counting
+from amongst.bench.estimate import Estimate, check_data, check_precision, device_type, estimate
+from amongst.bench.execute import Executor, LocalExecutor, Options, default_workers
 from amongst.bench.execute_population import PopulationExecutor
 from amongst.bench.execute_ray import RayExecutor
-from amongst.bench.plans import Plan, Request
+from amongst.bench.places import dataset_title, method_title
+from amongst.bench.plans import Plan, Request, make_plan
 from amongst.bench.record import Record, Trial
-from amongst.bench.rounds import advance, next_round
+from amongst.bench.rounds import advance, at_most, next_round
 from amongst.bench.sources import Files, open_dataset
 from amongst.bench.store import Store
-from amongst.errors import AmongstError, StoreError
+from amongst.bench.underway import clear_done, underway_of
+from amongst.data import entry, is_here
+from amongst.errors import AmongstError, InputError, StoreError
+from amongst.processes import interrupts
 from amongst.train import as_device
-from amongst.wording import counted
+from amongst.wording import COMMAND, counted, readable
 
 BEAT_SECONDS = 15.0
 POLL_SECONDS = 1.0
@@ -69,12 +79,6 @@ def bind_plan(plan: Plan, files: Files | None = None, *, unread: Collection[str]
     return plan.bind(digests, absent)
 
 
-def missing_trials(plan: Plan, store: Store) -> dict[str, Trial]:
-    """Plan minus store, in the order of the plan."""
-    done = store.keys()
-    return {trial.key: trial for trial in plan.trials if trial.key not in done}
-
-
 def run_plan(
     plan: Plan,
     store: Store,
@@ -113,12 +117,15 @@ def run_plan(
     >>> folder.cleanup()
     """
     began, tell = time.monotonic(), report or (lambda event, record: None)
-    store.add_request(_asked(plan).to_dict())
+    own = plan.request.own and plan.trials  # which data it was: the file may change
+    asked = replace(plan.request, digest=plan.trials[0].data_digest) if own else plan.request
+    store.add_request(asked.to_dict())
     before, ran, failed = store.keys(), 0, 0
     with _Heart(store):
         while True:
-            plan, missing = _next(plan, store)
-            if not missing:
+            done = store.keys()  # before the plan: others may be adding to it
+            plan = known_plan(plan, store)
+            if not (missing := next_round(plan, done)):
                 break
             if on_round is not None:
                 on_round(plan)
@@ -126,30 +133,13 @@ def run_plan(
                 ran += store.add(record)
                 failed += record.failed
                 tell("done", record)
-    trials = len(plan.trials)
-    had = sum(trial.key in before for trial in plan.trials)
-    seconds = time.monotonic() - began
-    return Outcome(trials, had, ran, trials - had - ran, failed, seconds)
-
-
-def _asked(plan: Plan) -> Request:
-    """The request; of a file of one's own also which data it was: the file may change."""
-    own = plan.request.own and plan.trials
-    return replace(plan.request, digest=plan.trials[0].data_digest) if own else plan.request
+    trials, had = len(plan.trials), _done(plan, before)
+    return Outcome(trials, had, ran, trials - had - ran, failed, time.monotonic() - began)
 
 
 def known_plan(plan: Plan, store: Store) -> Plan:
     """The plan as far as its store lets it be known."""
     return advance(plan, store.records(curves=False)) if plan.staged else plan
-
-
-def _next(plan: Plan, store: Store) -> tuple[Plan, dict[str, Trial]]:
-    """The plan and its next round, by one look at the store: others may be adding to it."""
-    if not plan.staged:
-        return plan, missing_trials(plan, store)
-    records = store.records(curves=False)
-    plan = advance(plan, records)
-    return plan, next_round(plan, {record.key for record in records})
 
 
 def _run_round(
@@ -191,3 +181,183 @@ class _Heart:
                 return
             with suppress(StoreError), Store(self.store.path) as own:
                 own.beat(self.store.runner)
+
+
+def tell(console: Console, line: str, style: str = "") -> None:
+    """Print a line as it is, so that paths and commands in it can be copied whole."""
+    console.print(line, style=style or None, highlight=False, markup=False, soft_wrap=True)
+
+
+def dry_run(
+    request: Request,
+    options: Options,
+    store: Path | None = None,
+    *,
+    console: Console | None = None,
+) -> Estimate:
+    """What a request would cost: nothing is trained, nothing is written. `store` may be missing.
+
+    What the run itself would refuse is refused here, except for a GPU that is not on this machine.
+
+    >>> dry_run(Request("demo", seeds=1), Options(device="cpu", workers=1)).trials
+    15
+    """
+    say = console or Console(stderr=True)
+    plan = checked_plan(request, options, store)
+    records: list[Record] = []
+    if store is not None and store.exists():
+        with Store(store, readonly=True) as kept:
+            records = kept.records(curves=False)
+    own = options.files or {}
+    here = [name for name in plan.datasets if name in own or is_here(entry(name))]
+    away = [n for n in plan.datasets if n not in here and entry(n).can_be_fetched]
+    for name in away:
+        line = f"{dataset_title(name)} is not here; the run downloads it first."
+        tell(say, line, "yellow")
+    unread = away if records else here + away  # without a record, no digest is asked for
+    plan = bind_plan(plan, options.files, unread=unread)
+    _tell_absences(plan, say)
+    plan, device = advance(plan, records), device_type(options)
+    gpu = device == "cuda"
+    stacked = options.engine == "population" or (options.engine == "auto" and gpu)
+    return estimate(
+        plan.trials,
+        records,
+        way="population" if stacked and gpu else device,
+        workers=1 if stacked else options.workers or default_workers(device),
+        members=250 if stacked and gpu else 1,
+        files=options.files,
+        later=at_most(plan, {record.key for record in records}),
+    )
+
+
+def run_request(
+    request: Request, store: Path, options: Options, *, console: Console | None = None
+) -> tuple[Plan, Outcome]:
+    """Run what the store lacks, with a progress bar; Ctrl-C and SIGTERM leave a state to go on from.
+
+    Gives the plan bound to its data, and what was done. `console` None is standard error.
+    """
+    say = console or Console(stderr=True)
+    plan = bind_plan(checked_plan(request, options, store), options.files)
+    _tell_absences(plan, say)
+    if request.scale == "paper":  # what takes long keeps checkpoints
+        options = replace(options, scratch=underway_of(store))
+    elif options.engine == "auto":  # small networks are fastest as populations everywhere
+        options = replace(options, engine="population")
+    executor = make_executor(options)
+    try:
+        with Store(store) as kept:
+            try:
+                with interrupts(), _Bar(plan, kept, say) as bar:
+                    executor.notice = bar.notice
+                    outcome = run_plan(plan, kept, executor, report=bar, on_round=bar.begin)
+            except KeyboardInterrupt:
+                with suppress(OSError):  # the terminal may be closed
+                    _tell_how_to_go_on(plan, kept, say)
+                raise
+            left = clear_done(underway_of(store), kept.keys()) if not kept.others() else 0
+    finally:
+        executor.close()
+    words = [f"{counted(outcome.ran, 'trial')} run in {readable(outcome.seconds)}"]
+    words += [f"{outcome.had} were in {store} already"] if outcome.had else []
+    words += [f"{outcome.shared} by other runners"] if outcome.shared else []
+    words += [f"{outcome.failed} failed"] if outcome.failed else []
+    tell(say, f"{', '.join(words)}.")
+    if left:
+        folder = f"{underway_of(store)} has {left / 1e6:,.1f} MB of other trainings"
+        rest = "Their command goes on from there; delete the folder if nobody will run it."
+        tell(say, f"{folder} that were stopped midway. {rest}")
+    return plan, outcome
+
+
+def checked_plan(request: Request, options: Options, store: Path | None) -> Plan:
+    """The plan, if nothing speaks against it."""
+    if store is not None and store.is_dir():
+        raise InputError(f"--store {store} is a folder; name a file.")
+    check_precision(request, options)
+    if request.criterion != Request.criterion:  # a stored request always has one
+        request.check_searched("criterion")
+    plan = make_plan(request)
+    check_data(plan, options.files)
+    return plan
+
+
+class _Bar:
+    """A progress bar that moves with each record."""
+
+    def __init__(self, plan: Plan, store: Store, console: Console) -> None:
+        self.console, self.store, self.waiting = console, store, ""
+        self.plan = known_plan(plan, store)
+        self.progress = Bar(*counting(), console=console)
+
+    def __enter__(self) -> _Bar:
+        self.progress.start()
+        self.task = self.progress.add_task("trials", total=len(self.plan.trials))
+        self._count()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self._count()
+        self.progress.stop()
+
+    def begin(self, plan: Plan) -> None:
+        """A round begins: the bar grows by what is known now."""
+        self.plan = plan
+        self._count()
+        if plan.staged:
+            tell(self.console, _round(plan, self.store.keys()))
+
+    def _count(self) -> None:
+        """By the store: other runners may be adding to it."""
+        done, total = _done(self.plan, self.store.keys()), len(self.plan.trials)
+        self.progress.update(self.task, total=total, completed=done)
+
+    def notice(self, words: str) -> None:
+        """Say what goes on between two records."""
+        self.progress.update(self.task, description=words)
+
+    def __call__(self, event: str, record: Record | None) -> None:
+        if record is None:
+            if event != self.waiting:
+                self.console.print(event, highlight=False, markup=False)
+            self.waiting = event
+            self._count()
+            return
+        trial = record.trial
+        name = f"{dataset_title(trial.dataset)}, {trial.condition}, {method_title(trial.method)}"
+        self.progress.update(self.task, advance=1, description=name)
+
+
+def _done(plan: Plan, keys: Collection[str]) -> int:
+    return sum(trial.key in keys for trial in plan.trials)
+
+
+def _round(plan: Plan, done: set[str]) -> str:
+    """What a round of a search has to do, and what may follow."""
+    trials = next_round(plan, done)
+    epochs = {str(t.settings["epochs"]) for t in trials.values() if "epochs" in t.settings}
+    length = f" of {' or '.join(sorted(epochs))} epoch{'s' * (epochs != {'1'})}" if epochs else ""
+    known = sum(trial.key not in done and trial.key not in trials for trial in plan.trials)
+    more = known + len(at_most(plan, done))
+    later = f"; then at most {more:,} more" if more else ", the last ones"
+    return f"this round: {counted(len(trials), 'trial')}{length}{later}"
+
+
+def _tell_absences(plan: Plan, say: Console) -> None:
+    absent = {cell.slot.dataset: cell.absent for cell in plan.cells if cell.absent}
+    for name, reason in absent.items():
+        tell(say, f"{dataset_title(name)} is left out: {reason}", "yellow")
+    if not plan.trials:
+        raise InputError("none of the data of this plan can be had here; see the lines above.")
+
+
+def _tell_how_to_go_on(plan: Plan, store: Store, say: Console) -> None:
+    plan = known_plan(plan, store)
+    done, total = _done(plan, store.keys()), len(plan.trials)
+    known = " known by now" * plan.staged
+    command = COMMAND.get()
+    again = f"run the same command again: {command}" if command else "run the same request again."
+    line = f"stopped: {done} of {counted(total, 'trial')}{known} are in {store.path}."
+    tell(say, f"{line} To go on, {again}")

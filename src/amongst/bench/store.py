@@ -47,34 +47,37 @@ COLUMNS = (
 )  # fmt: skip
 """Of the table of records, in order."""
 
-CAUSES = {
-    "SQLITE_FULL": ("full", "the disk is full. The records in it are intact; free some space and"),
-    "SQLITE_BUSY": ("locked", "another process has kept it locked for a minute. Wait for it, and"),
-}
+CAUSES = (
+    (("SQLITE_FULL",), "full", "the disk is full. The records in it are intact; free some space and run the "
+     "same command again."),
+    (("SQLITE_BUSY",), "locked", "another process has kept it locked for a minute. Wait for it, and run the "
+     "same command again."),
+    (("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM"), "not-written", "the file or its folder cannot be "
+     "written. Name another file with --store, or change the permissions."),
+)  # fmt: skip
+"""Errors of SQLite that have a remedy: how their names begin, our code, and what to do."""
 
-_MIGRATIONS = (
-    """
-    CREATE TABLE records (
+SCHEMA_VERSION = 2
+"""Version of the layout that this package writes; a file of version 1 lacks tables, which are made."""
+
+_SCHEMA = """
+    CREATE TABLE IF NOT EXISTS records (
         key TEXT PRIMARY KEY, dataset TEXT NOT NULL, condition TEXT NOT NULL,
         method TEXT NOT NULL, model TEXT NOT NULL, seed INTEGER NOT NULL, fold INTEGER,
         settings TEXT NOT NULL, data_digest TEXT NOT NULL, metrics TEXT NOT NULL, curves BLOB,
         seconds REAL NOT NULL, device TEXT NOT NULL, engine TEXT NOT NULL,
         versions TEXT NOT NULL, revision TEXT NOT NULL, created TEXT NOT NULL, error TEXT NOT NULL
     ) STRICT;
-    CREATE INDEX records_cell ON records (dataset, condition, method, model);
-    """,
-    """
-    CREATE TABLE claims (
+    CREATE INDEX IF NOT EXISTS records_cell ON records (dataset, condition, method, model);
+    CREATE TABLE IF NOT EXISTS claims (
         key TEXT PRIMARY KEY, runner TEXT NOT NULL, host TEXT NOT NULL, pid INTEGER NOT NULL,
         alive REAL NOT NULL
     ) STRICT;
-    CREATE TABLE plans (request TEXT PRIMARY KEY, created TEXT NOT NULL) STRICT;
-    """,
-)
-"""Step i takes a file from version i to version i + 1; a new file takes all of them."""
-
-SCHEMA_VERSION = len(_MIGRATIONS)
-"""Version of the layout that this package writes."""
+    CREATE TABLE IF NOT EXISTS plans (request TEXT PRIMARY KEY, created TEXT NOT NULL) STRICT;
+    PRAGMA user_version = 2;
+    PRAGMA application_id = 1095585614
+"""
+"""What a new file gets; the identity is "AMON"."""
 
 
 class Store:
@@ -340,14 +343,10 @@ class Store:
                 raise _damaged(self.path, found)
             _switch_to_log(self._connection)
         self._connection.execute("PRAGMA synchronous = NORMAL")
-        if _pragma(self._connection, "user_version") == SCHEMA_VERSION:
-            return
-        with self._transaction():
-            for step in range(_pragma(self._connection, "user_version"), SCHEMA_VERSION):
-                for statement in filter(str.strip, _MIGRATIONS[step].split(";")):
+        if _pragma(self._connection, "user_version") < SCHEMA_VERSION:
+            with self._transaction():
+                for statement in _SCHEMA.split(";"):
                     self._connection.execute(statement)
-            self._connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-            self._connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -441,16 +440,9 @@ def _explained(error: sqlite3.DatabaseError, path: Path, verb: str) -> AmongstEr
     name = getattr(error, "sqlite_errorname", "") or ""
     if name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
         return _damaged(path, str(error))
-    for start, (code, problem) in CAUSES.items():
-        if name.startswith(start):
-            problem = f"cannot {verb} {path}: {problem} run the same command again."
-            return StoreError(problem, code=code)
-    if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
-        return StoreError(
-            f"cannot {verb} {path}: the file or its folder cannot be written.",
-            code="not-written",
-            remedy="Name another file with --store, or change the permissions.",
-        )
+    for starts, code, problem in CAUSES:
+        if name.startswith(starts):
+            return StoreError(f"cannot {verb} {path}: {problem}", code=code)
     return StoreError(f"cannot {verb} {path}: {error}.", code="sqlite")
 
 

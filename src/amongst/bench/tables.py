@@ -218,7 +218,7 @@ def _check_metric(metric: str, records: Iterable[Record]) -> str:
 
 def _entry(bare: Entry, cell: Cell, found: Sequence[Record], criterion: str, metric: str) -> Entry:
     """Of a search in rounds, those decide that its criterion passed on, by the search seeds."""
-    empty = replace(
+    entry = replace(
         bare,
         planned=cell.repeats,
         note=cell.absent or cell.note,
@@ -228,30 +228,27 @@ def _entry(bare: Entry, cell: Cell, found: Sequence[Record], criterion: str, met
     if cell.pool:
         among = {trial.key for trial in cell.rivals}
         there = among & {key for record in found for key in record.keys}
-        empty = replace(empty, pending=len(among) - len(there))
+        entry = replace(entry, pending=len(among) - len(there))
         found = found if there else []
         considered = len({trial.setting for trial in cell.pool})
     if not found:
-        return empty
+        return entry
     choice = choose(found, criterion, among=among, considered=considered, refit=cell.refit)
-    chosen = replace(
-        empty,
+    good = [r for r in choice.records if not r.failed and isfinite(r.metrics.get(metric, np.nan))]
+    values = tuple(100 * record.metrics[metric] for record in good)
+    numbers = vars(summarize(values)) if good else {}
+    return replace(
+        entry,
         settings=choice.settings,
         considered=choice.considered,
         criterion=choice.criterion,
         oracle=choice.oracle,
         failed=sum(record.failed for record in choice.records),
         reason=next((record.error for record in choice.records if record.failed), ""),
-    )
-    good = [r for r in choice.records if not r.failed and isfinite(r.metrics.get(metric, np.nan))]
-    if not good:
-        return chosen
-    values = tuple(100 * record.metrics[metric] for record in good)
-    summary = summarize(values)
-    numbers = {name: getattr(summary, name) for name in ("mean", "std", "low", "high")}
-    repeats = tuple((r.trial.seed, r.trial.fold) for r in good)
-    return replace(
-        chosen, values=values, repeats=repeats, keys=tuple(r.key for r in good), **numbers
+        values=values,
+        repeats=tuple((r.trial.seed, r.trial.fold) for r in good),
+        keys=tuple(r.key for r in good),
+        **{name: numbers[name] for name in ("mean", "std", "low", "high") if numbers},
     )
 
 

@@ -7,9 +7,8 @@ from functools import partial
 import typer
 
 from amongst.cli import bench, datasets, tables
-from amongst.cli.explain import explain
 from amongst.cli.results import report, results
-from amongst.cli.review import review
+from amongst.cli.review import explain, review
 from amongst.cli.saying import Commands, options, run
 from amongst.cli.search import search
 from amongst.cli.theory import theory
@@ -34,11 +33,15 @@ for _own in (tables.describe, tables.fit, tables.predict, tables.disambiguate):
     app.command(rich_help_panel="Your data")(_own)
 for _own in (explain, review, search):
     app.command(rich_help_panel="Your data")(_own)
-for _research in (bench.demo, bench.reproduce, bench.compare, results, report, theory):
+for _research in (bench.demo, bench.compare, results, report, theory):
     app.command(rich_help_panel="Research")(_research)
 app.add_typer(datasets.app, name="datasets", rich_help_panel="Research")
 
-ELSEWHERE = {"evidence": "Results as a folder.", "classical": "Cells of the paper's Table 2."}
+ELSEWHERE = {
+    "reproduce": "Run tables and figures of the paper.",
+    "evidence": "Results as a folder.",
+    "classical": "Cells of the paper's Table 2.",
+}
 """Commands of the study of the paper, which a clone has and an installed package names."""
 
 

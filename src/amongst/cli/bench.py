@@ -1,11 +1,10 @@
-"""reproduce, compare, demo: experiments from the command line."""
+"""compare, demo: experiments from the command line; and what `reproduce` of the study shares with them."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -14,7 +13,6 @@ import typer
 from amongst.cli.files import Labelled, check_folder_target, grouped
 from amongst.cli.results import (
     Conditions,
-    Datasets,
     Many,
     Methods,
     dataset_names,
@@ -30,10 +28,6 @@ if TYPE_CHECKING:
     from amongst.bench.plans import Request
     from amongst.bench.sources import Files
 
-PlanName = StrEnum(
-    "PlanName",
-    "table1 table2 table3 figure1 figure2 beyond images images-own images-parts images-wide demo",
-)
 Search = Literal["none", "published", "grid", "equal"]
 Criterion = Literal["approximated", "covering", "risk", "oracle"]
 Seeds = Annotated[int | None, typer.Option(help="Repeats.")]
@@ -111,50 +105,6 @@ class Running:
 
 
 @grouped
-def reproduce(
-    plans: Annotated[
-        list[PlanName],
-        typer.Argument(metavar="PLAN", help="Tables and figures of the paper, or more."),
-    ],
-    datasets: Datasets = None,
-    methods: Methods = None,
-    conditions: Conditions = None,
-    models: Annotated[
-        Many, typer.Option(help="Only these, e.g. mlp, linear, convnet.", callback=named)
-    ] = None,
-    seeds: Seeds = None,
-    epochs: Annotated[int | None, typer.Option(help="Instead of the plan's own.")] = None,
-    search: Annotated[
-        Search, typer.Option(help="Settings: published, each method's grid, one grid for all.")
-    ] = "published",
-    *,
-    searching: Searching,
-    protocol: Annotated[
-        Literal["default", "paper", "official"], typer.Option(help="Where paper and code differ.")
-    ] = "default",
-    precision: Annotated[
-        str, typer.Option(help="float32, float64; on a GPU also tf32, bf16.")
-    ] = "float32",
-    running: Running,
-) -> None:
-    """Run tables and figures of the paper; killed at any moment, the same command goes on."""
-    first = searching.request(
-        plans[0].value,
-        datasets=dataset_names(datasets),
-        methods=method_names(methods),
-        conditions=split(conditions),
-        models=split(models),
-        seeds=seeds,
-        epochs=epochs,
-        search=search,
-        protocol=protocol,
-        precision=precision,
-    )
-    requests = [replace(first, plan=plan.value) for plan in dict.fromkeys(plans)]
-    _run(requests, running.options(), running.store, running.dry_run)
-
-
-@grouped
 def compare(
     data: Annotated[
         str,
@@ -203,7 +153,7 @@ def compare(
         own=() if files is None else _words(data, reading.typed()),
         rows=rows,
     )
-    _run([request], running.options(files), running.store, running.dry_run)
+    run_all([request], running.options(files), running.store, running.dry_run)
 
 
 def demo(
@@ -214,18 +164,17 @@ def demo(
     from amongst.bench.render import to_rich
 
     check_folder_target("--out", out)
-    found = run_demo(out)
-    tell(found.found.in_words())
-    screen().print(to_rich(found.table))
-    for path in (found.picture, found.page, found.store):
-        if path is not None:
-            tell(f"written to {path}")
+    found, table, files = run_demo(out)
+    tell(found.in_words())
+    screen().print(to_rich(table))
+    for path in files:
+        tell(f"written to {path}")
 
 
-def _run(requests: Sequence[Request], options: Options, store: Path, dry: bool) -> None:
+def run_all(requests: Sequence[Request], options: Options, store: Path, dry: bool) -> None:
     """One after another; what one of them would refuse is refused before the first begins."""
     from amongst.bench.paper import PLAN_TITLES
-    from amongst.bench.session import checked_plan, dry_run
+    from amongst.bench.runner import checked_plan, dry_run
 
     console = screen()
     if len(requests) > 1:
@@ -245,14 +194,13 @@ def _run(requests: Sequence[Request], options: Options, store: Path, dry: bool) 
 
 
 def _train(request: Request, options: Options, store: Path) -> None:
+    from amongst.bench.export import read_records
     from amongst.bench.render import to_rich
-    from amongst.bench.session import run_request
-    from amongst.bench.store import Store
+    from amongst.bench.runner import run_request
     from amongst.bench.tables import collect
 
     plan, _ = run_request(request, store, options)
-    with Store(store, readonly=True) as kept:
-        screen().print(to_rich(collect(kept.records(curves=False), plan)))
+    screen().print(to_rich(collect(read_records(store, curves=False), plan)))
 
 
 def _own(data: str, reading: Labelled) -> tuple[tuple[str, ...], Files | None]:

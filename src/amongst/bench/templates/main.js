@@ -30,7 +30,6 @@ navigation();
 for (const table of DATA.tables) {
   const article = document.getElementById(table.id);
   enhanceTable(article);
-  differences(article, table);
   ranks(article, table);
 }
 for (const data of DATA.figures) figure(document.getElementById(data.id), data);
