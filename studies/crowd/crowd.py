@@ -29,7 +29,6 @@ from amongst import CandidateSets, CrowdClassifier
 from amongst.data import load
 from amongst.data.readers import sets_of_answers
 from amongst.estimators import AverageClassifier, CCClassifier, LWClassifier, PRODENClassifier
-from amongst.estimators.crowd import told_of
 
 Array = np.ndarray[Any, Any]
 RATES, DECAYS = (0.02, 0.1), (1e-3, 1e-2)
@@ -85,6 +84,12 @@ def skene(p: Problem) -> Any:
     return p.sets.answers.fit("dawid-skene", p.k)
 
 
+def told(p: Problem) -> CandidateSets:
+    """P(said | z) of each row, with sum 1, as weights of all classes."""
+    weights = np.maximum(softmax(skene(p).evidence, axis=1), 1e-12)
+    return CandidateSets(np.ones(weights.shape, bool), p.sets.classes, weights, p.sets.answers)
+
+
 WAYS: dict[str, Way] = {
     "true labels": lambda p, s: head(PRODENClassifier, p, s).fit(p.X, labels(p.truth, p.k)),
     "majority vote": voted,
@@ -100,7 +105,7 @@ WAYS: dict[str, Way] = {
     "sets, LW": lambda p, s: head(LWClassifier, p, s).fit(p.X, p.sets.mask.astype(int)),
     "votes, PRODEN": lambda p, s: head(PRODENClassifier, p, s).fit(p.X, p.sets),
     "votes, LW": lambda p, s: head(LWClassifier, p, s).fit(p.X, p.sets),
-    "raters, CC": lambda p, s: head(CCClassifier, p, s).fit(p.X, told_of(p.sets, skene(p))),
+    "raters, CC": lambda p, s: head(CCClassifier, p, s).fit(p.X, told(p)),
     "raters and classifier": lambda p, s: CrowdClassifier(
         head(PRODENClassifier, p, s), rounds=p.rounds, folds=p.folds
     ).fit(p.X, p.sets),

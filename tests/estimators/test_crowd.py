@@ -6,14 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 
 from amongst import CrowdClassifier, as_candidates, load
-from amongst.candidates import CandidateSets
 from amongst.candidates.raters import Answers
 from amongst.data.readers import sets_of_answers
 from amongst.errors import InputError
 from amongst.estimators import PRODENClassifier
-from amongst.estimators.crowd import told_of
 
 K, N = 3, 240
 RNG = np.random.default_rng(0)
@@ -53,12 +52,9 @@ def test_beliefs_help_to_judge_the_raters() -> None:
 def test_the_truth_need_not_be_among_the_answers() -> None:
     """As all who answered are known to say 0 of a 2, its weight is above that of a rare mistake."""
     told = np.array([[0, 0, -1, -1, -1]])
-    sets = CandidateSets(
-        np.array([[True, False, False]]), np.arange(K), None, Answers(told, tuple(range(5)))
-    )
     assert SETS.answers is not None
     found = Answers(np.vstack([SETS.answers.codes, told]), tuple(range(5))).fit("dawid-skene", K)
-    weights = told_of(sets, found).prior[-1]
+    weights = softmax(found.evidence[-1])
     assert weights[2] > 5 * weights[1]
     assert (weights > 0).all()
 

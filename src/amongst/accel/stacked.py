@@ -28,28 +28,7 @@ Tape = Any
 """What `forward` leaves for `backward` and `track`."""
 
 
-class ScoredNetwork(ABC):
-    """M networks that score rows: all that is asked of them once they are trained."""
-
-    @abstractmethod
-    def __len__(self) -> int:
-        """M."""
-
-    @property
-    @abstractmethod
-    def dtype(self) -> torch.dtype:
-        """Of the parameters."""
-
-    @abstractmethod
-    def evaluate(self, x: Tensor, part: slice = EVERYONE, *, shared: bool = True) -> Tensor:
-        """Scores (m, B, K) in evaluation mode, of rows (B, ...) if shared, else (m, B, ...)."""
-
-    @abstractmethod
-    def member(self, i: int) -> nn.Module:
-        """A copy of member i as a plain module, in evaluation mode, on the CPU."""
-
-
-class StackedNetwork(ScoredNetwork):
+class StackedNetwork(ABC):
     """M networks of one shape, to be trained together.
 
     Attributes
@@ -94,6 +73,14 @@ class StackedNetwork(ScoredNetwork):
         parameter on which the scores do not depend."""
 
     @abstractmethod
+    def evaluate(self, x: Tensor, part: slice = EVERYONE, *, shared: bool = True) -> Tensor:
+        """Scores (m, B, K) in evaluation mode, of rows (B, ...) if shared, else (m, B, ...)."""
+
+    @abstractmethod
+    def member(self, i: int) -> nn.Module:
+        """A copy of member i as a plain module, in evaluation mode, on the CPU."""
+
+    @abstractmethod
     def track(self, tape: Tape, alive: Tensor, part: slice = EVERYONE) -> None:
         """Let the running statistics of the members that are alive follow the batch's."""
 
@@ -112,7 +99,7 @@ def copied(model: nn.Module) -> nn.Module:
     return copy.deepcopy(model, {id(value): value.detach().clone() for value in results})
 
 
-class SoloNetwork(ScoredNetwork):
+class SoloNetwork:
     """A copy of one module on the CPU, as a stack of one; no vmap, so that any module will do."""
 
     def __init__(self, model: nn.Module) -> None:

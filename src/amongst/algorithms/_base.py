@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from amongst.candidates import CandidateSets
 from amongst.checks import check_choice
 from amongst.devices import is_out_of_memory
-from amongst.errors import InputError
+from amongst.errors import AmongstWarning, InputError, named, warn
 from amongst.losses.functions import check_shape
 from amongst.losses.known import first_with_prior, with_prior
 
@@ -393,6 +393,13 @@ def scored(network: nn.Module, x: Tensor, n_classes: int) -> Tensor:
         ) from error
     check_shape("the model", scores, (len(x), n_classes), "It gives scores, one for each class.")
     return scores
+
+
+def warn_unused(title: str) -> None:
+    """Of weights of candidates, for which there is no place."""
+    problem = f"{title} takes all candidates alike: their weights do not count."
+    remedy = f"Choose a method that uses them, such as {named('method', 'lw')}."
+    warn(AmongstWarning(problem, code="weights-unused", argument="y", remedy=remedy))
 
 
 def first_line(error: Exception) -> str:

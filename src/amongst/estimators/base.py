@@ -18,6 +18,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import get_tags
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
+from amongst.algorithms._base import warn_unused
 from amongst.candidates import CandidateSets, as_candidates
 from amongst.candidates.cells import label_kinds, wrong
 from amongst.candidates.container import LARGEST, with_prior
@@ -95,10 +96,7 @@ class PartialLabelClassifier(Answers, ClassifierMixin, BaseEstimator, metaclass=
             self.classes_ = sets.classes
             self._annotators = y.shape[1] if is_annotators(y) else None
             if sets.weights is not None and not self.uses_prior:
-                title = getattr(self, "title", type(self).__name__)
-                problem = f"{title} takes all candidates alike: their weights do not count."
-                remedy = f"Choose a method that uses them, such as {named('method', 'lw')}."
-                warn(AmongstWarning(problem, code="weights-unused", argument="y", remedy=remedy))
+                warn_unused(getattr(self, "title", type(self).__name__))
             self.__dict__.pop("calibration_", None)
             self._fit(values, sets, **more)
         return self

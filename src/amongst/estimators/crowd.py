@@ -123,20 +123,6 @@ class CrowdClassifier(PartialLabelClassifier):
         self.likelihoods_, self.reliability_ = facts["likelihoods"], None
 
 
-def told_of(sets: CandidateSets, found: Reliability) -> CandidateSets:
-    """P(said | z) of each row, with sum 1, as weights of all classes.
-
-    >>> from amongst import as_candidates
-    >>> sets = as_candidates([["a", "a", "b"], ["b", "b", "b"], ["a", "a", "a"]], kind="annotators")
-    >>> told_of(sets, sets.answers.fit("one-coin", 2)).prior.round(2)
-    array([[0.99, 0.01],
-           [0.  , 1.  ],
-           [1.  , 0.  ]])
-    """
-    weights = np.maximum(softmax(found.evidence, axis=1), FLOOR)
-    return CandidateSets(np.ones(weights.shape, dtype=bool), sets.classes, weights, sets.answers)
-
-
 def with_votes(sets: CandidateSets, found: Floats) -> CandidateSets:
     """The mean of what was found of each row, shape (n, K), and of its votes, as weights of all classes.
 

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from amongst.algorithms import Algorithm, Batch, LossAlgorithm, Method, Recipe
-from amongst.algorithms._base import check_losses
+from amongst.algorithms._base import check_losses, warn_unused
 from amongst.data.features import Features
 from amongst.devices import (
     autocast,
@@ -34,7 +34,7 @@ from amongst.devices import (
     threads_that_are_there,
     warn_of_precision,
 )
-from amongst.errors import AmongstWarning, DivergenceError, InputError, named, warn
+from amongst.errors import DivergenceError, InputError, named
 from amongst.models import MLP, ConvNet, ImageNetwork, Linear, may_draw, seeded
 from amongst.train.averages import Averages
 from amongst.train.callbacks import Watch, Watching, moved
@@ -193,9 +193,7 @@ def start(model: nn.Module, data: TrainingData, method: Recipe, settings: Settin
 def _begun(model: nn.Module, data: TrainingData, method: Recipe) -> Algorithm:
     """The algorithm before its first step; weights of candidates for which it has no place are named."""
     if data.known is not None and not method.uses_prior:
-        problem = f"{method.title} takes all candidates alike: their weights do not count."
-        remedy = f"Choose a method that uses them, such as {named('method', 'lw')}."
-        warn(AmongstWarning(problem, code="weights-unused", argument="y", remedy=remedy))
+        warn_unused(method.title)
     if isinstance(method, Method) and data.known is not None:
         return method.begin(model, data.inside, data.features.dtype, data.known)
     return method.begin(model, data.inside, data.features.dtype)

@@ -31,9 +31,6 @@ def gather_rows(
     capacity,
     stride,
     WIDTH: tl.constexpr,
-    HAS_SUBSET: tl.constexpr,
-    HAS_SHIFT: tl.constexpr,
-    HAS_SCALE: tl.constexpr,
     BLOCK_R: tl.constexpr,
     BLOCK_D: tl.constexpr,
 ):
@@ -44,7 +41,7 @@ def gather_rows(
     begin = tl.load(tick) * stride
     row = tl.load(order + m * n_rows + begin + r, mask=used, other=0).to(tl.int64)
     index = row
-    if HAS_SUBSET:
+    if subset is not None:
         index = tl.load(subset + m * n_rows + row, mask=used, other=0)
     tl.store(rows_out + m * capacity + r, row.to(tl.int32), mask=used)
     tl.store(index_out + m * capacity + r, index.to(tl.int32), mask=used)
@@ -53,9 +50,9 @@ def gather_rows(
         real = used[:, None] & (d < n_columns)[None, :]
         x = tl.load(values + index[:, None] * n_columns + d[None, :], mask=real, other=0)
         x = x.to(tl.float32)
-        if HAS_SHIFT:
+        if shift is not None:
             x = x - tl.load(shift + d, mask=d < n_columns, other=0.0)[None, :]
-        if HAS_SCALE:
+        if scale is not None:
             x = x / tl.load(scale + d, mask=d < n_columns, other=1.0)[None, :]
         x = tl.where(real, x, 0.0)
         place = (m * capacity + r)[:, None] * WIDTH + d[None, :]

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from amongst.accel.population.cohort import Cohort
 from amongst.accel.population.member import Member
 from amongst.accel.population.plan import MemoryPlan, scored_at_a_time
-from amongst.accel.stacked import ScoredNetwork
+from amongst.accel.stacked import SoloNetwork, StackedNetwork
 from amongst.bars import Bar
 from amongst.checks import check_choice, check_integer
 from amongst.data.features import Features
@@ -33,7 +33,9 @@ Criterion = Callable[[Tensor, Tensor], Tensor]
 
 
 @torch.no_grad()
-def score(network: ScoredNetwork, features: Features, index: Tensor | None = None) -> Tensor:
+def score(
+    network: StackedNetwork | SoloNetwork, features: Features, index: Tensor | None = None
+) -> Tensor:
     """Scores (M, n, K) of shared rows, or of each member's own rows `index` (M, n)."""
     n = len(features) if index is None else index.shape[1]
     at_a_time = max(1, min(n, scored_at_a_time(features.device) // len(network)))
@@ -266,7 +268,7 @@ class Wave:
     """
 
     indices: tuple[int, ...]
-    network: ScoredNetwork
+    network: StackedNetwork | SoloNetwork
     values: Tensor
     seconds: Tensor
     diverged: Tensor

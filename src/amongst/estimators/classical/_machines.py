@@ -7,6 +7,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,10 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC, LinearSVC
 
 from amongst.bars import bar
-from amongst.checks import check_choice, check_integer, check_number
-from amongst.errors import AmongstWarning
+from amongst.checks import Seed, check_choice, check_integer, check_number
+from amongst.errors import AmongstWarning, warn
 from amongst.estimators.classical._neighbours import chunks
+from amongst.estimators.classical._scaling import ScaledClassifier
 from amongst.files import Arrays
 from amongst.wording import readable
 
@@ -205,7 +207,7 @@ def fit_machines(
         text = (
             f"{late} of {count} {title} stopped at {MAX_ITER} steps before they converged; lower C."
         )
-        warnings.warn(text, AmongstWarning, stacklevel=6)
+        warn(AmongstWarning(text))
     return _gathered(feature_map, found, feature_map.width(X.shape[1]))
 
 
@@ -256,4 +258,44 @@ def _warn_if_long(seconds: float, count: int, title: str, kernel: str) -> None:
     if seconds > LONG:
         cheaper = "" if kernel == "linear" else ' kernel="linear" is the quickest.'
         text = f"{count:,} {title} take about {readable(seconds)}, judged by the first.{cheaper}"
-        warnings.warn(text, AmongstWarning, stacklevel=7)
+        warn(AmongstWarning(text))
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class MachineClassifier(ScaledClassifier):
+    """A classifier made of binary machines.
+
+    Parameters
+    ----------
+    kernel : ``"rbf"``, ``"linear"``, ``"nystroem"`` or ``"fourier"`` (approximations of ``"rbf"``
+        for many rows), or ``"auto"``: ``"rbf"`` up to 10,000 rows, ``"nystroem"`` above.
+    C : cost of violated margins; None for 10, or 0.1 with ``kernel="linear"``.
+    gamma : of the RBF kernel; None for 1 / (sum of the variances of the scaled columns).
+    n_components : landmarks or random features of the approximations.
+    scaling : ``"standard"``, ``"unit"``, ``"standard+unit"`` or None; fitted on the rows of `fit`.
+    random_state : of the approximations, and of what else is drawn.
+    n_jobs : machines trained at once, in threads. Linear ones with fewer rows than features then
+        share liblinear's random numbers, and are the same to its tolerance, not to the last bit.
+    verbose : whether to show progress bars.
+
+    Attributes
+    ----------
+    kernel_ : the kernel that was used.
+    """
+
+    facts = MappingProxyType({"kernel": None})
+
+    kernel: str = "auto"
+    C: float | None = None
+    gamma: float | None = None
+    n_components: int = 300
+    scaling: str | None = "standard"
+    random_state: Seed = None
+    n_jobs: int | None = None
+    verbose: bool = False
+
+    def _machines(
+        self, rows: Floats, tasks: Iterable[Task], count: int, fitted: FeatureMap, title: str
+    ) -> Machines:
+        how: dict[str, Any] = {"C": self.C, "n_jobs": self.n_jobs, "verbose": bool(self.verbose)}
+        return fit_machines(rows, tasks, count, fitted, title=title, **how)

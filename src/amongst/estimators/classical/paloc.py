@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import combinations
 from types import MappingProxyType
@@ -13,10 +12,10 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from amongst.candidates import CandidateSets
-from amongst.checks import Seed, as_seed, check_number
+from amongst.checks import as_seed, check_number
 from amongst.errors import InputError
-from amongst.estimators.classical._machines import FeatureMap, Machines, Task, fit_machines, fit_map
-from amongst.estimators.classical._scaling import ScaledClassifier, fit_scaler
+from amongst.estimators.classical._machines import MachineClassifier, Machines, Task, fit_map
+from amongst.estimators.classical._scaling import fit_scaler
 from amongst.files import Arrays
 
 Floats = npt.NDArray[np.float64]
@@ -28,7 +27,7 @@ STACK_LIMIT_BYTES = 4 * 2**30
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PALOCClassifier(ScaledClassifier):
+class PALOCClassifier(MachineClassifier):
     """PALOC (Wu & Zhang 2018): binary decomposition with stacking.
 
     A machine h_jk for each pair of classes is trained on the rows with exactly one of j, k
@@ -40,24 +39,16 @@ class PALOCClassifier(ScaledClassifier):
     Parameters
     ----------
     mu : μ ≥ 0, votes that a one-against-rest machine is worth.
-    kernel : ``"rbf"``, ``"linear"``, ``"nystroem"`` or ``"fourier"`` (approximations of ``"rbf"``
-        for many rows), or ``"auto"``: ``"rbf"`` up to 10,000 rows, ``"nystroem"`` above.
-    C : cost of violated margins; None for 10, or 0.1 with ``kernel="linear"``.
-    gamma : of the pairwise machines' RBF kernel; None for 1 / (sum of the variances of the scaled
-        columns), which the one-against-rest machines always have.
-    n_components : landmarks or random features of the approximations.
-    scaling : ``"standard"``, ``"unit"``, ``"standard+unit"`` or None; fitted on the rows of `fit`.
-    random_state : of the approximations.
-    n_jobs : machines trained at once, in threads. Linear ones with fewer rows than features then
-        share liblinear's random numbers, and are the same to its tolerance, not to the last bit.
-    verbose : whether to show progress bars.
+    gamma : of the pairwise machines' RBF kernel; the one-against-rest machines always have 1 / (sum of
+        the variances of the scaled columns).
+
+    Other parameters: see `MachineClassifier`.
 
     Attributes
     ----------
     pairs_ : the K(K − 1)/2 pairwise machines.
     rest_ : the K one-against-rest machines.
     refined_ : (n, K) bool, the shrunken candidate sets of the training rows.
-    kernel_ : the kernel that was used.
 
     Notes
     -----
@@ -78,18 +69,9 @@ class PALOCClassifier(ScaledClassifier):
     title = "PALOC"
     grid = MappingProxyType({"mu": (1.0, 10.0, 100.0), "C": (1.0, 10.0)})
     arrays = ("refined",)
-    facts = MappingProxyType({"kernel": None})
     parts = MappingProxyType({"pairs": Machines, "rest": Machines})
 
     mu: float = 10.0
-    kernel: str = "auto"
-    C: float | None = None
-    gamma: float | None = None
-    n_components: int = 300
-    scaling: str | None = "standard"
-    random_state: Seed = None
-    n_jobs: int | None = None
-    verbose: bool = False
 
     def _fit(self, X: npt.NDArray[Any], sets: CandidateSets) -> None:
         check_number("mu", self.mu, low=0)
@@ -107,20 +89,6 @@ class PALOCClassifier(ScaledClassifier):
         tasks = ((everybody, inside) for inside in self.refined_.T)
         fitted = fit_map(stacked, self.kernel_, None, self.n_components, seed)
         self.rest_ = self._machines(stacked, tasks, sets.n_classes, fitted, "PALOC classes")
-
-    def _machines(
-        self, rows: Floats, tasks: Iterable[Task], count: int, fitted: FeatureMap, title: str
-    ) -> Machines:
-        return fit_machines(
-            rows,
-            tasks,
-            count,
-            fitted,
-            C=self.C,
-            n_jobs=self.n_jobs,
-            title=title,
-            verbose=bool(self.verbose),
-        )
 
     def _scores(self, X: npt.NDArray[Any]) -> Floats:
         rows = self.scaler_(X)

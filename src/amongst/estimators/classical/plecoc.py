@@ -11,10 +11,10 @@ import numpy.typing as npt
 from scipy.special import logsumexp
 
 from amongst.candidates import CandidateSets
-from amongst.checks import Seed, as_seed, check_integer, check_number, spawn
+from amongst.checks import as_seed, check_integer, check_number, spawn
 from amongst.errors import InputError
-from amongst.estimators.classical._machines import Machines, Task, fit_machines, fit_map
-from amongst.estimators.classical._scaling import ScaledClassifier, fit_scaler
+from amongst.estimators.classical._machines import MachineClassifier, Machines, Task, fit_map
+from amongst.estimators.classical._scaling import fit_scaler
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -28,7 +28,7 @@ USUAL = 0.1
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PLECOCClassifier(ScaledClassifier):
+class PLECOCClassifier(MachineClassifier):
     """PL-ECOC (Zhang, Yu & Tang 2017): error-correcting output codes for candidate sets.
 
     Each column of a random code M ∈ {−1, +1}^{K×L} is a binary problem: a row is positive if all
@@ -41,23 +41,14 @@ class PLECOCClassifier(ScaledClassifier):
     code_length : L, columns of the code; None for ⌈10 log₂ K⌉.
     tau : τ, the least share of the rows that a column must have on board; ``"auto"`` for 0.1, or for
         what the candidate sets allow where they are too large for that.
-    kernel : ``"rbf"``, ``"linear"``, ``"nystroem"`` or ``"fourier"`` (approximations of ``"rbf"``
-        for many rows), or ``"auto"``: ``"rbf"`` up to 10,000 rows, ``"nystroem"`` above.
-    C : cost of violated margins; None for 10, or 0.1 with ``kernel="linear"``.
-    gamma : of the RBF kernel; None for 1 / (sum of the variances of the scaled columns).
-    n_components : landmarks or random features of the approximations.
-    scaling : ``"standard"``, ``"unit"``, ``"standard+unit"`` or None; fitted on the rows of `fit`.
-    random_state : of the code, and of the approximations.
-    n_jobs : machines trained at once, in threads. Linear ones with fewer rows than features then
-        share liblinear's random numbers, and are the same to its tolerance, not to the last bit.
-    verbose : whether to show a progress bar.
+
+    Other parameters: see `MachineClassifier`.
 
     Attributes
     ----------
     codes_ : (K, L) of ±1.
     competence_ : (K, L), G.
     machines_ : the L trained machines.
-    kernel_ : the kernel that was used.
 
     Notes
     -----
@@ -77,19 +68,10 @@ class PLECOCClassifier(ScaledClassifier):
     title = "PL-ECOC"
     grid = MappingProxyType({"C": (1.0, 10.0, 100.0)})
     arrays = ("codes", "competence")
-    facts = MappingProxyType({"kernel": None})
     parts = MappingProxyType({"machines": Machines})
 
     code_length: int | None = None
     tau: float | str = "auto"
-    kernel: str = "auto"
-    C: float | None = None
-    gamma: float | None = None
-    n_components: int = 300
-    scaling: str | None = "standard"
-    random_state: Seed = None
-    n_jobs: int | None = None
-    verbose: bool = False
 
     def _fit(self, X: npt.NDArray[Any], sets: CandidateSets) -> None:
         auto = isinstance(self.tau, str) and self.tau == "auto"
@@ -103,16 +85,8 @@ class PLECOCClassifier(ScaledClassifier):
         self.scaler_ = fit_scaler(X, self.scaling)
         rows = self.scaler_(X)
         feature_map = fit_map(rows, self.kernel, self.gamma, self.n_components, seed)
-        self.machines_ = fit_machines(
-            rows,
-            (_task(mask, codes[:, column]) for column in range(codes.shape[1])),
-            codes.shape[1],
-            feature_map,
-            C=self.C,
-            n_jobs=self.n_jobs,
-            title="PL-ECOC columns",
-            verbose=bool(self.verbose),
-        )
+        tasks = (_task(mask, column) for column in codes.T)
+        self.machines_ = self._machines(rows, tasks, codes.shape[1], feature_map, "PL-ECOC columns")
         self.codes_, self.kernel_ = codes, feature_map.kind
         self.competence_ = competence(self.machines_.decide(rows), mask, codes)
 
