@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,7 @@ STALE_SECONDS = 24 * 3600
 """What was last written to so long ago has no writer, on whatever machine."""
 
 Arrays = Mapping[str, npt.NDArray[Any]]
+Kept = TypeVar("Kept")
 FORMAT = "amongst-1"
 PICKLES = (".pkl", ".pickle", ".joblib")
 
@@ -149,6 +150,15 @@ def read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, npt.NDArray[An
             "Save it again from its source."
         )
     return arrays, facts
+
+
+def under(arrays: Mapping[str, Kept], start: str) -> dict[str, Kept]:
+    """Those whose names begin so, without that beginning.
+
+    >>> under({"model/w": 1, "shift": 2}, "model/")
+    {'w': 1}
+    """
+    return {n.removeprefix(start): array for n, array in arrays.items() if n.startswith(start)}
 
 
 def _foreign(path: Path, error: Exception) -> str:

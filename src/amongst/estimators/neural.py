@@ -32,8 +32,7 @@ from amongst.estimators.base import (
     row_importance,
 )
 from amongst.estimators.ensemble import Trained, best_init
-from amongst.estimators.persistence import under
-from amongst.files import Arrays
+from amongst.files import Arrays, under
 from amongst.models import DENSE, PAPER, ModelSpec, are_images, build_model, recipe_of
 from amongst.models.features import Shifted
 from amongst.models.networks import OURS, numbers_in

@@ -19,8 +19,7 @@ from amongst.data import stratified_folds
 from amongst.errors import InputError
 from amongst.estimators.base import Floats, PartialLabelClassifier, row_importance
 from amongst.estimators.frozen import Frozen, freeze
-from amongst.estimators.persistence import under
-from amongst.files import Arrays
+from amongst.files import Arrays, under
 from amongst.trust import FLOOR, set_risk
 
 __all__ = ["PartialLabel", "set_risk"]

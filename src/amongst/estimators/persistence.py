@@ -19,6 +19,7 @@ from amongst.candidates.cells import class_array, distinct, label_kinds
 from amongst.data import TableEncoder
 from amongst.errors import AmongstError, FileFormatError, InputError
 from amongst.files import Arrays, read_archive, write_archive
+from amongst.files import under as under
 from amongst.trust import Calibration
 
 if TYPE_CHECKING:
@@ -153,11 +154,6 @@ def from_values(
             under(arrays, CALIBRATION), facts["calibration"]
         )
     return estimator
-
-
-def under(arrays: Arrays, start: str) -> Arrays:
-    """The arrays whose names begin so, without that beginning."""
-    return {n.removeprefix(start): array for n, array in arrays.items() if n.startswith(start)}
 
 
 def labels_to_json(classes: npt.NDArray[Any]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from amongst.algorithms import Method, Recipe
 from amongst.algorithms._base import described, first_weights
 from amongst.errors import AmongstError, AmongstWarning, InputError, named, one_line, warn
-from amongst.files import read_archive, write_archive
+from amongst.files import read_archive, under, write_archive
 from amongst.train.run import Kept, Settings, Training, TrainingData
 
 __all__ = [
@@ -266,16 +266,12 @@ def load_checkpoint(
     tensors = {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
     learnt = {_in_memory(k): v for k, v in tensors.items() if not k.startswith((MOMENTS, AVERAGES))}
     slots: dict[int, dict[str, Tensor]] = {}
-    for key, value in _below(MOMENTS, tensors).items():
+    for key, value in under(tensors, MOMENTS).items():
         number, name = key.split("/")
         slots.setdefault(int(number), {})[name] = value
     optimizer = state.optimizer.state_dict() | {"state": slots}
-    parts = {"algorithm": learnt, "optimizer": optimizer, "averages": _below(AVERAGES, tensors)}
+    parts = {"algorithm": learnt, "optimizer": optimizer, "averages": under(tensors, AVERAGES)}
     state.install(parts | {"epoch": facts["epoch"], "records": facts["records"]})
-
-
-def _below(room: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {k.removeprefix(room): v for k, v in tensors.items() if k.startswith(room)}
 
 
 def _in_file(name: str) -> str:

@@ -391,10 +391,11 @@ def _groups(members: Sequence[Member], dtype: torch.dtype, device: torch.device)
         changed(start, (epochs - 1) / epochs)
         leaves = {n: getattr(start, n).to(device, dtype, copy=True) for n in start.leaves}
         method = replace(start, **leaves) if leaves else start
-        known = [_known(member, dtype, device) for member in members[part]]
+        told = [(m, m.known) for m in members[part]]
+        known = [None if prior is None else m.own(prior.to(device, dtype)) for m, prior in told]
         weights = _initial_weights(members[part], known, dtype, device)
-        told = [one for one in known if one is not None]  # of all, or of none
-        groups.append(Group(part, method, weights, start, torch.stack(told) if told else None))
+        priors = [prior for prior in known if prior is not None]  # of all, or of none
+        groups.append(Group(part, method, weights, start, torch.stack(priors) if priors else None))
     return groups
 
 
@@ -410,20 +411,10 @@ def _initial_weights(
         return None
     weights = torch.empty(len(members), n, k, dtype=dtype, device=device)
     for slot, member, told in zip(weights, members, known, strict=True):
-        inside = member.inside.to(device)
-        own = inside if member.rows is None else inside[member.rows.to(device)]
-        first = first_weights(member.loss, own, known=told)
+        first = first_weights(member.loss, member.own(member.inside.to(device)), known=told)
         assert first is not None
         slot.copy_(first)
     return weights
-
-
-def _known(member: Member, dtype: torch.dtype, device: torch.device) -> Tensor | None:
-    """What is known of the member's own rows."""
-    if member.known is None:
-        return None
-    known = member.known.to(device, dtype)
-    return known if member.rows is None else known[member.rows.to(device).long()]
 
 
 def _subset(members: Sequence[Member], device: torch.device) -> Tensor | None:

@@ -154,7 +154,7 @@ class FusedStep:
         self.dtype = self.network.compute
         self.precision = "ieee" if self.dtype == torch.float32 else "tf32"
         m, sizes = len(cohort), self.network.sizes
-        self.copies = [self._copy(p) for p in self.network.parameters]
+        self.copies = [p.to(self.dtype) for p in self.network.parameters]  # or itself
         self.layers = [self._empty(self.dtype, width) for width in sizes[:-1]]
         self.normals = [self._empty(self.dtype, width) for width in sizes[1:-1]]
         self.slopes = [self._empty(self.dtype, width).zero_() for width in sizes[1:]]
@@ -395,9 +395,6 @@ class FusedStep:
     @property
     def _has_adam(self) -> bool:
         return self.cohort.optimizer.n_sgd < len(self.cohort)
-
-    def _copy(self, parameter: Tensor) -> Tensor:
-        return parameter if parameter.dtype == self.dtype else parameter.to(self.dtype)
 
     def _empty(self, dtype: torch.dtype, width: int) -> Tensor:
         shape = len(self.cohort), self.capacity, width

@@ -73,6 +73,10 @@ class Member:
         assert isinstance(self.method, Method)
         return self.method
 
+    def own(self, values: Tensor) -> Tensor:
+        """Of values of all rows, those of the rows that it trains on."""
+        return values if self.rows is None else values[self.rows.to(values.device).long()]
+
     @property
     def n_rows(self) -> int:
         return len(self.inside) if self.rows is None else len(self.rows)
@@ -138,9 +142,8 @@ def check_members(members: Sequence[Member], n: int) -> None:
         _check_member(f"members[{i}]", member, members[0], n)
         if (key := (id(member.inside), id(member.rows))) not in looked_at:
             looked_at.add(key)
-            inside, rows = member.inside, member.rows
-            own = inside if rows is None else inside[rows.long().to(inside.device)]
-            check_masks(f"members[{i}].inside{'' if rows is None else '[rows]'}", own)
+            name = f"members[{i}].inside{'' if member.rows is None else '[rows]'}"
+            check_masks(name, member.own(member.inside))
 
 
 def _check_member(name: str, member: Member, first: Member, n: int) -> None:

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 import torch
-from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import TextColumn
 from torch import Tensor, nn
 
 from amongst.accel.population.cohort import Cohort
 from amongst.accel.population.member import Member
 from amongst.accel.population.plan import MemoryPlan, scored_at_a_time
 from amongst.accel.stacked import SoloNetwork, StackedNetwork
-from amongst.bars import Bar
+from amongst.bars import Bar, counting
 from amongst.checks import check_choice, check_integer
 from amongst.data.features import Features
 from amongst.errors import InputError
@@ -175,10 +175,6 @@ class Progress:
     plans: list[MemoryPlan] = field(default_factory=list)
     earlier: int = 0
 
-    @classmethod
-    def of(cls, members: Sequence[Member], callback: Callable[[Progress], None] | None) -> Progress:
-        return cls(sum(member.settings.epochs for member in members), callback)
-
     def advance(
         self, indices: Sequence[int], epoch: int, columns: tuple[str, ...], values: Tensor
     ) -> None:
@@ -231,14 +227,7 @@ def population_bar(
     ...     callable(on_epoch)
     True
     """
-    parts = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TextColumn("{task.fields[text]}"),
-        TimeRemainingColumn(),
-    )
-    with Bar(*parts, show=show) as bar:
+    with Bar(*counting(TextColumn("{task.fields[text]}")), show=show) as bar:
         task = bar.add_task(title, total=None, text="")
 
         def on_epoch(progress: Progress) -> None:

@@ -128,7 +128,7 @@ def train_population(
         checkpoint=None if checkpoint is None else Path(checkpoint),
         every=checkpoint_every,
         keep_weights=keep_weights,
-        progress=Progress.of(members, on_epoch),
+        progress=Progress(sum(member.settings.epochs for member in members), on_epoch),
     )
     check_columns(task.columns[len(COUNTED) :])
     task = settled(task)

@@ -28,26 +28,17 @@ def advance(cohort: Cohort, size: int) -> None:
     x = cohort.network.prepare(cohort.features.batch(index))
     inside = cohort.candidates.of(index)
     scores, tape = cohort.network.forward(x)
-    losses, slopes = losses_and_slopes(cohort, scores, inside, rows)
+    parts = [
+        group_slopes(group, *(values[group.part] for values in (scores, inside, rows)))
+        for group in cohort.groups
+    ]
+    losses, slopes = _joined([part[0] for part in parts]), _joined([part[1] for part in parts])
     cohort.alive.logical_and_(losses.sum(-1).isfinite())  # NaN or infinite: alive no more
     gradients = cohort.network.backward(tape, slopes)
     cohort.network.track(tape, cohort.alive)
     cohort.optimizer.apply(gradients, _mask(cohort), cohort.tick)
     refresh_rows(cohort, x, scores, inside, rows)
     count(cohort, losses, scores, inside)
-
-
-def losses_and_slopes(
-    cohort: Cohort, scores: Tensor, inside: Tensor, rows: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Losses (M, B) and the slopes (M, B, K) of each member's mean loss over its batch."""
-    losses, slopes = [], []
-    for group in cohort.groups:
-        part = group.part
-        loss, slope = group_slopes(group, scores[part], inside[part], rows[part])
-        losses.append(loss)
-        slopes.append(slope)
-    return _joined(losses), _joined(slopes)
 
 
 def keep_finite(cohort: Cohort) -> None:

@@ -96,8 +96,7 @@ class PLRidgeClassifier(TemperedClassifier):
                 self.risk_, self.alpha_ = float(risks.min()), PENALTIES[int(risks.argmin())]
                 self.scaler_, self.map_, chosen = scaler, kernel, features
         (found,) = _weighed(chosen, sets, rounds, [self.alpha_])
-        self.coef_, self.mean_, self.weights_ = found.coef, found.mean, found.weights
-        self.temperature_ = found.temperature
+        self.weights_, self.mean_, self.coef_, self.temperature_ = found
 
     def _scores(self, X: npt.NDArray[Any]) -> Floats:
         scores: Floats = self.mean_ + self.map_(self.scaler_(X)) @ self.coef_
@@ -107,16 +106,6 @@ class PLRidgeClassifier(TemperedClassifier):
     def gamma_(self) -> float:
         """See `PLRidgeClassifier`."""
         return self.map_.gamma
-
-
-@dataclass(frozen=True, eq=False)
-class _Weighed:
-    """What the rounds came to with one kernel and penalty."""
-
-    weights: Floats
-    mean: Floats
-    coef: Floats
-    temperature: float
 
 
 def left_out(hat: Floats, own: Floats, weights: Floats, mean: Floats) -> Floats:
@@ -140,16 +129,18 @@ def _risks(features: Floats, sets: CandidateSets, rounds: int, parts: Parts) -> 
     """Of each penalty, the surprise at rows that were left out, shape (len(PENALTIES),)."""
     risks, mask = np.zeros(len(PENALTIES)), sets.to_mask()
     for kept, held in parts:
-        for at, found in enumerate(_weighed(features[kept], sets[kept], rounds, PENALTIES)):
-            scores = found.mean + features[held] @ found.coef
-            risks[at] += set_risk(tempered(scores, found.temperature), mask[held]).sum()
+        weighed = _weighed(features[kept], sets[kept], rounds, PENALTIES)
+        for at, (_, mean, coef, temperature) in enumerate(weighed):
+            told = mean + features[held] @ coef
+            risks[at] += set_risk(tempered(told, temperature), mask[held]).sum()
     return risks / len(sets)
 
 
 def _weighed(
     features: Floats, sets: CandidateSets, rounds: int, penalties: Sequence[float]
-) -> Iterator[_Weighed]:
-    """With each penalty, for rows in the kernel's space, shape (n, m)."""
+) -> Iterator[tuple[Floats, Floats, Floats, float]]:
+    """With each penalty, for rows in the kernel's space, shape (n, m): weights, their mean, coefficients
+    and temperature."""
     prior, mask = sets.prior, sets.to_mask()
     values, turn = np.linalg.eigh(features.T @ features)
     turned = features @ turn
@@ -164,4 +155,4 @@ def _weighed(
             weights = weights / weights.sum(axis=1, keepdims=True)
             mean = weights.mean(axis=0)
         coef = turn @ (shrunk.T @ (weights - mean))
-        yield _Weighed(weights, mean, coef, temperature)
+        yield weights, mean, coef, temperature
