@@ -222,6 +222,15 @@ def test_files_keep_the_weights(tmp_path: Path) -> None:
         assert read_table(tmp_path / name, candidates="labels", **options).candidates == sets  # type: ignore[arg-type]
 
 
+def test_marks_beside_numbers_in_a_file(tmp_path: Path) -> None:
+    """With the classes of a fitted model, whose labels are numbers, they were labels of their own."""
+    (tmp_path / "own.csv").write_text("x,seen\n1,1:3|2:1\n2,!2\n3,3\n", encoding="utf-8")
+    for classes in (None, [1, 2, 3]):
+        found = read_table(tmp_path / "own.csv", candidates="seen", kind="votes", classes=classes)
+        assert found.candidates is not None
+        assert found.candidates.to_dicts() == [{1: 0.75, 2: 0.25}, {1: 0.5, 3: 0.5}, {3: 1.0}]
+
+
 def test_a_parent_in_a_file(tmp_path: Path) -> None:
     (tmp_path / "own.csv").write_text("x,seen\n1,pet\n2,cat\n3,dog\n4,emu\n")
     (tmp_path / "kinds.csv").write_text("child,parent\ncat,pet\ndog,pet\n")

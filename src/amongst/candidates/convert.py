@@ -406,7 +406,7 @@ def _notes(table: npt.NDArray[Any], cells: Cells, how: _How) -> list[Note]:
     texts = (text for found in labels for text in found if isinstance(text, str))
     if not any(":" in text or "!" in text for text in texts):
         return notes
-    names = {*(how.listed or ()), *(how.hierarchy or ())}
+    names = {*map(str, (*(how.listed or ()), *(how.hierarchy or ())))}
     first, surely = cells.first.tolist(), how.known is not None
     return with_marks(notes, names, first, said=how.kind == "votes", surely=surely)
 
