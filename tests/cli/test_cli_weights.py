@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from amongst import load
+from amongst import CrowdClassifier, load
 from amongst.cli import main
 from amongst.data import read_table
+from amongst.estimators import PRODENClassifier
 
 RNG = np.random.default_rng(0)
 NAMES = np.array(["cat", "dog", "owl"])
@@ -86,3 +87,38 @@ def test_through_every_command(
     again = load("model").disambiguate(table.frame, table.candidates)
     assert (again["label"] == chosen["label"]).all()
     np.testing.assert_allclose(again["confidence"], chosen["confidence"], atol=1e-12)
+
+
+def test_raters_and_a_network_together(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A column for each rater, or a row for each answer: `crowd` learns the same of both."""
+    monkeypatch.chdir(tmp_path)
+    told, _ = raters()
+    wide = FEATURES.join(told.add_prefix("rater ")).assign(id=np.arange(90))
+    wide.to_csv("wide.csv", index=False)
+    wide.melt([*FEATURES, "id"], var_name="who", value_name="said").to_csv("long.csv", index=False)
+    settings = ["--method", "crowd", "--model", "linear", "--epochs", "5", "--quiet"]
+    run("fit", "wide.csv", "-c", "rater*", "--index", "id", "--out", "w", *settings)
+    columns = ["-c", "said", "--rater", "who", "--index", "id"]
+    run("fit", "long.csv", *columns, "--out", "l", *settings)
+    assert "--method crowd" not in capsys.readouterr().out
+    run("disambiguate", "w", "wide.csv", "--out", "w.csv")
+    run("disambiguate", "l", "long.csv", "--out", "l.csv")
+    assert Path("w.csv").read_bytes() == Path("l.csv").read_bytes()
+    found = pd.read_csv("l.csv")
+    assert (found["label"] == NAMES[TRUE]).mean() > 0.95
+    model = load("l")
+    assert isinstance(model, CrowdClassifier)
+    assert isinstance(model.estimator_, PRODENClassifier)
+    assert (model.estimator_.model, model.estimator_.epochs) == ("linear", 5)
+
+
+def test_fit_names_the_way_that_judges_raters(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    FEATURES.join(raters()[0]).to_csv("all.csv", index=False)
+    quick = ["--model", "linear", "--epochs", "1", "--quiet"]
+    run("fit", "all.csv", "-c", "a,b,c,d", "--out", "model", *quick)
+    assert "--method crowd" in capsys.readouterr().out

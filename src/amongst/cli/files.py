@@ -147,6 +147,13 @@ class Reading:
             "trusted: dawid-skene, or one-coin for few rows."
         ),
     ] = "votes"
+    rater: Annotated[
+        str | None,
+        typer.Option(
+            help="Column that says who answered, of a file with a row for each answer; --candidates "
+            "are the answers, --index is what they are about."
+        ),
+    ] = None
     header: Annotated[
         bool | None,
         typer.Option(

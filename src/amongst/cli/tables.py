@@ -163,6 +163,8 @@ def fit(
         _show_leaderboard(estimator)
     else:
         tell("How often it is wrong on new rows is not known: --folds 5 estimates it.")
+    if sets.answers is not None and training.method != "crowd":
+        tell("--method crowd learns how far to trust each rater, too.")
     inside = estimator.score(table.frame, sets)
     tell(
         f"{len(table):,} rows, {sets.n_classes} classes; "

@@ -22,7 +22,8 @@ class Training:
         str | None,
         typer.Option(
             help="What to train with: auto tries many on held-out rows; "
-            f"{', '.join(ALGORITHMS)}; or a learner of scikit-learn: forest, boosting, logistic, …"
+            f"{', '.join(ALGORITHMS)}; a learner of scikit-learn: forest, boosting, logistic, …; or "
+            "crowd, which learns from raters and judges them by what it learns."
         ),
     ] = None
     psi: Annotated[
@@ -59,13 +60,19 @@ class Training:
     def estimator(self, beta: str | None = None, verbose: bool = False, **settings: Any) -> Any:
         """The estimator with these settings; an error where its method has none of a name.
 
-        Without a method it is LW's network.
+        Without a method it is LW's network. Of `crowd` they are those of the network that learns with
+        the raters.
         """
         from amongst.checks import check_choice
         from amongst.selection.portfolio import LEARNERS, learner
 
         method = (self.method or "lw").lower()
-        made = learner(check_choice("method", method, {*ALGORITHMS, *LEARNERS}))
+        if check_choice("method", method, {*ALGORITHMS, *LEARNERS, "crowd"}) == "crowd":
+            from amongst.estimators import CrowdClassifier
+
+            head = replace(self, method="proden").estimator(beta, verbose=False, **settings)
+            return CrowdClassifier(head, random_state=self.seed)
+        made = learner(method)
         outside = settings.pop("outside", None)
         numbers = {"beta": beta, "outside": outside}
         asked = self._asked() | settings

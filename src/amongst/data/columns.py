@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import filter as filter_names
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, TypedDict, get_args
 
@@ -78,6 +80,7 @@ class Columns:
     outside: Outside = "error"
     hierarchy: Hierarchy | None = None
     raters: RaterLaw = "votes"
+    rater: str | None = None
     header: bool | None = None
     mixed: bool = False
 
@@ -98,13 +101,13 @@ class Columns:
     @property
     def taken(self) -> dict[str, None]:
         """Names that are not features, in this order."""
-        names = (*(self.candidates or ()), self.truth, *self.ignore, self.index)
+        names = (*(self.candidates or ()), self.truth, *self.ignore, self.index, self.rater)
         return dict.fromkeys(name for name in names if name is not None)
 
     def check(self, path: Path, names: Sequence[str], levels: Collection[Any] = ()) -> None:
         """An error that names the first column asked for that is not there, with near matches;
         `levels` are those of the file's own index."""
-        for argument in ("candidates", "truth", "features", "index", "ignore"):
+        for argument in ("candidates", "truth", "features", "index", "rater", "ignore"):
             for name in names_of(argument, getattr(self, argument) or None) or ():
                 if name not in names and not (argument == "index" and name in levels):
                     raise no_column(path, names, argument, name)
@@ -137,19 +140,21 @@ def names_of(argument: str, given: str | Sequence[str] | None) -> tuple[str, ...
 
 def apart(names: tuple[str, ...] | None, known: Collection[str]) -> tuple[str, ...] | None:
     """Names of columns as a person types them: one that is unknown, but whose parts between commas
-    are known, is these parts.
+    are known, is these parts; ``rater*`` is every name that begins so.
 
     >>> apart(("wing,tail", "height, m"), ["wing", "tail", "height, m"])
     ('wing', 'tail', 'height, m')
+    >>> apart(("rater*",), ["wing", "rater 1", "rater 2"])
+    ('rater 1', 'rater 2')
     """
     if names is None:
         return None
-    parts = [[part.strip() for part in name.split(",") if part.strip()] for name in names]
-    return tuple(
-        one
-        for name, split in zip(names, parts, strict=True)
-        for one in (split if split and name not in known and {*split} <= {*known} else [name])
-    )
+    found: list[str] = []
+    for name in names:
+        parts = [part.strip() for part in name.split(",") if part.strip()]
+        each = [[part] if part in known else filter_names(known, part) for part in parts]
+        found += chain(*each) if parts and name not in known and all(each) else [name]
+    return tuple(found)
 
 
 def listed(names: Sequence[str], most: int) -> str:
@@ -163,7 +168,7 @@ def column_candidates(frame: pd.DataFrame, columns: Columns) -> CandidateSets:
         return from_columns(
             frame,
             columns.classes,
-            kind=columns.kind,
+            kind="annotators" if columns.rater and columns.kind == "auto" else columns.kind,
             separator=columns.separator,
             empty=columns.empty_sets,
             hierarchy=columns.hierarchy,

@@ -14,6 +14,7 @@ import pandas as pd
 from amongst.candidates import CandidateSets, as_candidates
 from amongst.candidates.marks import Hierarchy
 from amongst.candidates.raters import RaterLaw
+from amongst.data.answers import by_item
 from amongst.data.arrays import PARTIAL_TARGET, TARGET, ArrayFile, parts_of_arrays
 from amongst.data.columns import (
     Columns,
@@ -40,7 +41,7 @@ Names = tuple[str, ...] | None
 
 NOTES: Mapping[str, type] = (
     dict.fromkeys(("candidates", "features", "ignore"), list)
-    | dict.fromkeys(("truth", "index", "separator", "empty", "kind", "raters"), str)
+    | dict.fromkeys(("truth", "index", "separator", "empty", "kind", "raters", "rater"), str)
     | {"hierarchy": dict, "header": bool}
 )
 """What a model keeps of how its file was read."""
@@ -153,6 +154,7 @@ def read_table(
     guess: bool = False,
     hierarchy: Hierarchy | str | Path | None = None,
     raters: RaterLaw = "votes",
+    rater: str | None = None,
     header: bool | None = None,
     mixed: bool = False,
 ) -> Table:
@@ -187,6 +189,9 @@ def read_table(
     hierarchy : the children of each parent, as for `as_candidates`; or a table of two columns, parent
         and child, as a file.
     raters : how the answers of annotators become weights, as for `as_candidates`.
+    rater : the column that says who answered, of a file with a row for each answer: `candidates` are
+        the answers, `index` is what they are about, and all other columns say the same of it in each
+        of its rows. The table has a row for each such thing.
     header : whether the first line of a CSV file names the columns; without one they are called 1,
         2, …. None: it does, and one that looks like data is an error.
     mixed : whether columns may hold anything, as a `TableEncoder` takes them; else numbers alone.
@@ -271,7 +276,7 @@ def _labelled_rows(table: Table, law: RaterLaw) -> Table:
         index=table.index[rows],
         columns=columns,
         mixed=None if table.mixed is None else table.mixed.iloc[rows].reset_index(drop=True),
-        rows=rows,
+        rows=table.places[rows],
     )
 
 
@@ -374,13 +379,17 @@ def as_file_error(error: InputError) -> FileFormatError:
 
 def _parts_of_columns(file: ColumnFile, columns: Columns, found: dict[str, str]) -> Any:
     votes = columns.candidates or ()
-    answers = votes if len(votes) > 1 else ()
-    labels = {*votes, columns.truth or "", columns.index or ""} - {*answers}
+    answers = votes if len(votes) > 1 or columns.rater else ()
+    names = {columns.truth or "", columns.index or "", columns.rater or ""}
+    labels = {*votes, *names} - {*answers}
     frame = file.parse(labels, {*answers, *(file.codes() if columns.mixed else ())} - labels)
     if not len(frame):
         raise FileFormatError(f"{file.path} has column names but no rows.", code="no-rows")
     columns.check(file.path, tuple(frame.columns), frame.index.names)
-    sets = column_candidates(frame[list(votes)], columns) if votes else None
+    given, rows = frame[list(votes)], None
+    if columns.rater:
+        frame, given, rows = by_item(file.path, frame, columns)
+    sets = column_candidates(given, columns) if votes else None
     raw = frame[list(feature_columns(file.path, frame, columns, sets))]
     mixed = columns.mixed and not all(is_plain(raw[n]) and np.isfinite(raw[n]).all() for n in raw)
     named_one = bool(votes) or columns.features is not None
@@ -388,7 +397,7 @@ def _parts_of_columns(file: ColumnFile, columns: Columns, found: dict[str, str])
     truth = None if columns.truth is None else true_labels(frame[columns.truth], sets)
     index = row_names(frame, columns.index)
     kept = raw.reset_index(drop=True) if mixed else None
-    return features, tuple(raw.columns), sets, truth, index, columns, found, kept
+    return features, tuple(raw.columns), sets, truth, index, columns, found, kept, rows
 
 
 def _ending(path: str | Path, *endings: str) -> Path:
@@ -459,7 +468,7 @@ def read_like(
         candidates = None
     elif not (candidates := apart(candidates, file.names)):
         candidates = tuple(told.get("candidates") or [guessed] * bool(guessed)) or None
-    known = told.get("index")
+    known, rater = told.get("index"), told.get("rater")
     columns = Columns(
         candidates,
         index=index or (known if known in file.names else None),
@@ -467,6 +476,7 @@ def read_like(
         empty=empty or told.get("empty") or "error",
         hierarchy=told.get("hierarchy"),
         raters=raters or told.get("raters") or "votes",
+        rater=rater if candidates and rater in file.names else None,
         header=header,
         mixed=fitted.mixed,
     )

@@ -87,7 +87,10 @@ class CrowdClassifier(PartialLabelClassifier):
                 "does not say who said what: a column for each of several raters.",
                 code="no-raters",
                 argument="y",
-                remedy=f"Pass as_candidates(answers, {named('kind', 'annotators')}).",
+                remedy={
+                    "python": f"Pass as_candidates(answers, {named('kind', 'annotators')}).",
+                    "command": f"Name each with {named('candidates')}, or {named('rater')}.",
+                },
             )
         found = sets.answers.fit(self.law, sets.n_classes)
         self.likelihoods_: list[float] = []

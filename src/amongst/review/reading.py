@@ -64,7 +64,7 @@ def unread(
             raise no_column(file.path, file.names, "image", image)
         image = image or picture_column(file, images)
     columns = table.columns
-    known = {*(columns.candidates or ()), columns.index, columns.truth, truth}
+    known = {*(columns.candidates or ()), columns.index, columns.truth, columns.rater, truth}
     read = {*table.feature_names, *known} - {image}
     names = [name for name in file.names if name not in read]
     frame = file.parse(names, ())[names].iloc[table.places].reset_index(drop=True).astype(object)
