@@ -161,6 +161,7 @@ REFUSED: dict[str, Callable[[Path], list[object]]] = {
     "layers": forged(wide),
     "notes": forged(lambda facts: facts.update(metadata=[1])),
     "notes of columns": forged(lambda facts: facts["metadata"].update(candidates=7)),
+    "half a character": forged(lambda facts: facts["classes"].update(labels=["\ud800", "b", "c"])),
     "schema": store(("UPDATE sqlite_master SET name = CAST(? AS TEXT)", b"\xff")),
     "request": store(("UPDATE plans SET request = ?", "null")),
     "record": store(("UPDATE records SET metrics = ?", "[" * 3000 + "]" * 3000)),

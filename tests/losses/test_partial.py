@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import permutations
 
 import pytest
 import torch
@@ -248,3 +249,36 @@ def test_scores_far_from_zero_lose_no_digit(loss: str, far: float) -> None:
 
     expected = value(near.double())
     torch.testing.assert_close(value(near + far).double(), expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("top", [0.0, 1e4, -1e4])
+@pytest.mark.parametrize("loss", ["cc", "lw"])
+def test_candidates_far_below_the_others_have_a_gradient_of_all_digits(
+    loss: str, top: float
+) -> None:
+    """Beside the formulas in float64; PyTorch's logsumexp of −1e4 gave three digits."""
+    rows = torch.tensor(list(permutations([top, top - 1e4, top - 9999.5, top - 1e4 - 2.25, 0.0])))
+    inside = torch.arange(5).expand(len(rows), 5) % 2 == 0
+
+    def slow(scores: Tensor) -> Tensor:
+        p = (scores - scores.amax(-1, keepdim=True)).log_softmax(-1)
+        if loss == "cc":
+            return -torch.stack(
+                [row[held].logsumexp(0) for row, held in zip(p, inside, strict=True)]
+            )
+        others = [torch.stack([p[:, y] for y in range(5) if y != z]).logsumexp(0) for z in range(5)]
+        wrong = torch.stack(others, -1)
+        return (-p * inside / 3).sum(-1) - (wrong * ~inside / 2).sum(-1)
+
+    def fast(scores: Tensor) -> Tensor:
+        if loss == "cc":
+            return losses.classifier_consistent(scores, inside)
+        weights = losses.initial_weights(inside)
+        return losses.leveraged_weighted(scores, inside, weights, "cross_entropy")
+
+    found, exact = rows.clone().requires_grad_(), rows.double().requires_grad_()
+    torch.testing.assert_close(fast(found).double(), slow(exact), rtol=1e-6, atol=1e-6)
+    fast(found).sum().backward()
+    slow(exact).sum().backward()
+    assert found.grad is not None
+    torch.testing.assert_close(found.grad.double(), exact.grad, rtol=1e-5, atol=1e-6)

@@ -222,7 +222,7 @@ def disambiguate(
 
 def load_model(path: Path) -> Any:
     """The model in a file; one that was fitted on a GPU answers on a machine without one, too."""
-    from amongst.errors import FileFormatError, InputError
+    from amongst.errors import FileFormatError, InputError, reading
     from amongst.estimators import load
     from amongst.train import as_device
 
@@ -237,6 +237,8 @@ def load_model(path: Path) -> Any:
         as_device(getattr(estimator, "device", "cpu"))
     except InputError:
         estimator.set_params(device="auto")
+    with reading(path, "a model whose labels can be written"):
+        "".join(map(str, estimator.classes_)).encode()  # half a character is in no file
     return estimator
 
 

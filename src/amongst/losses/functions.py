@@ -111,7 +111,7 @@ def _surprise_of_others(scores: Tensor) -> Tensor:
         return scores * 0
     scores = _near_zero(scores)
     top = scores.argmax(-1, keepdim=True)
-    rest = scores.scatter(-1, top, float("-inf")).logsumexp(-1, keepdim=True)
+    rest = _logsumexp(scores.scatter(-1, top, float("-inf"))).unsqueeze(-1)
     of_top = scores.logsumexp(-1, keepdim=True) - rest
     is_top = torch.zeros_like(scores, dtype=torch.bool).scatter(-1, top, True)
     p = scores.softmax(-1).masked_fill(is_top, 0)
@@ -258,7 +258,7 @@ def classifier_consistent(scores: Tensor, inside: Tensor, weights: Tensor | None
     """
     scores = _near_zero(scores)
     known = scores if weights is None else with_prior(scores, inside, weights)
-    return scores.logsumexp(-1) - known.masked_fill(_outside(inside), float("-inf")).logsumexp(-1)
+    return scores.logsumexp(-1) - _logsumexp(known.masked_fill(_outside(inside), float("-inf")))
 
 
 def weighted_cross_entropy(scores: Tensor, inside: Tensor, weights: Tensor) -> Tensor:
@@ -355,8 +355,19 @@ def check_shape(name: str, found: Any, wanted: Sequence[int], advice: str = "") 
 
 def _near_zero(scores: Tensor) -> Tensor:
     """The row, without its largest score where that is `FAR`: the same softmax, and more digits."""
+    return scores - _far(scores)
+
+
+def _logsumexp(scores: Tensor) -> Tensor:
+    """As PyTorch has it; its gradient is a softmax of all digits where the row is far below 0, too."""
+    far = _far(scores)
+    return (scores - far).logsumexp(-1) + far.squeeze(-1)
+
+
+def _far(scores: Tensor) -> Tensor:
+    """The largest score of a row where it is beyond `FAR`, else 0; shape (..., 1)."""
     top = scores.detach().amax(-1, keepdim=True)
-    return scores - torch.where((top.abs() > FAR) & top.isfinite(), top, 0)
+    return torch.where((top.abs() > FAR) & top.isfinite(), top, 0)
 
 
 def _factor(name: str, value: Number) -> Number:
