@@ -1,6 +1,6 @@
 """The commands of this study: `amongst reproduce`, tables and figures of the paper; `amongst evidence`, from
 stores to a committed folder, back to a store, and on to the pages; and `amongst classical`, the cells of
-the paper's Table 2 that need no network."""
+the paper's Table 2 that need no network; `amongst theory` verifies the theory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rich.table import Table as RichTable
 
 from amongst.cli import bench
 from amongst.cli.bench import Running, Search, Searching, Seeds
-from amongst.cli.files import check_folder_target, grouped
+from amongst.cli.files import check_folder_target, check_target, grouped
 from amongst.cli.results import (
     Conditions,
     Datasets,
@@ -220,8 +220,27 @@ def _beside(entries: Iterable[Entry]) -> RichTable:
     return shown
 
 
+def theory(
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write a page with plots.")
+    ] = None,
+    problems: Annotated[int, typer.Option(help="Random problems for each identity.", min=1)] = 100,
+    seed: Annotated[int, typer.Option(help="Random seed.", min=0)] = 0,
+) -> None:
+    """Verify the theory of the LW loss: what holds, what does not, and the β that follows."""
+    from amongst.optional import optional_import
+    from lw2021.theory.terminal import show
+
+    if html is not None:
+        check_target("--html", html)
+        optional_import("matplotlib", extra="plot", purpose="drawing the theory page")
+    if not show(html, problems, seed):
+        raise typer.Exit(1)
+
+
 def add_to(app: typer.Typer) -> None:
     """Add the commands to `amongst`."""
     app.command(rich_help_panel="Research")(reproduce)
     app.add_typer(evidence, name="evidence", rich_help_panel="Research")
     app.command(rich_help_panel="Research")(classical)
+    app.command(rich_help_panel="Research")(theory)

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from amongst.bench.conditions import REAL
-from amongst.bench.paper import PLAN_TITLES, Published, Slot
 from amongst.bench.places import DATASET_TITLES, METHOD_TITLES
 from amongst.bench.points import own_settings
 from amongst.bench.record import Scalar
+from amongst.bench.request import PLAN_TITLES, Published, Slot
 from amongst.checks import check_choice
 from amongst.models import DENSE, recipe_of
 

@@ -9,8 +9,8 @@ from functools import partial
 from types import MappingProxyType
 
 from amongst.bench.conditions import REAL
-from amongst.bench.paper import LW, NEURAL, RATES, Slot
 from amongst.bench.record import Scalar
+from amongst.bench.request import LW, NEURAL, RATES, Slot
 from amongst.models import recipe_of
 from lw2021.paper import (
     FOLDS,

@@ -11,9 +11,8 @@ import pytest
 
 import lw2021
 from amongst.bench.execute import Options
-from amongst.bench.paper import published_point
 from amongst.bench.plans import Request, make_plan
-from amongst.bench.points import method_labels
+from amongst.bench.points import method_labels, published_point
 from amongst.bench.record import Record, Trial
 from amongst.bench.request import PLANS
 from amongst.bench.rounds import choose

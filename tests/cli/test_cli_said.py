@@ -19,7 +19,7 @@ from amongst.bench.report import read_report
 from amongst.candidates import as_candidates, uniform
 from amongst.cli import main
 from amongst.cli.app import app
-from amongst.cli.files import check_table_target, write_table
+from amongst.cli.files import check_target, write_table
 from amongst.errors import InputError, MissingDependencyError, as_option
 
 QUICK = ["--model", "linear", "--epochs", "3"]
@@ -212,8 +212,8 @@ def test_a_package_that_is_not_here_is_asked_for_before_the_work(
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(MissingDependencyError, match="writing Parquet files"):
-        check_table_target("--out", tmp_path / "p.parquet")
-    check_table_target("--out", tmp_path / "p.csv")
+        check_target("--out", tmp_path / "p.parquet", table=True)
+    check_target("--out", tmp_path / "p.csv", table=True)
 
 
 def test_labels_that_parquet_does_not_hold(tmp_path: Path) -> None:

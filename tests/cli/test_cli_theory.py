@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 
 import amongst
 from amongst.cli import app as command
-from amongst.cli.theory import theory
 from amongst.errors import InputError, MissingDependencyError
 from amongst.theory import auto_beta
+from lw2021.commands import theory
 from lw2021.theory import bayes, figures
 from lw2021.theory.summary import region_map
 from lw2021.theory.terminal import MAPS
@@ -141,23 +141,22 @@ def test_a_missing_folder_is_told_before_the_work(tmp_path, monkeypatch):
 def installed(monkeypatch, tmp_path):
     """As in an installed package, which has no studies beside it."""
     monkeypatch.setattr("amongst.optional.STUDIES", tmp_path / "studies")
+    app = run_path(command.__file__)["app"]
+    return lambda words: CliRunner().invoke(app, words.split(), env={"COLUMNS": "100"})
 
 
 def test_an_installed_package_has_the_rule_of_beta_and_says_where_the_rest_is(installed):
-    found = run()
+    found = installed("theory")
     assert found.exit_code == 0
     assert re.search(r"0\.7 +1\.34 +5\.2", found.output)
-    assert found.output.splitlines()[-1].startswith("verifying the theory needs the repository")
+    assert found.output.splitlines()[-1].startswith("amongst theory needs the repository")
     assert auto_beta([{0, 1}, {1, 2}, {2, 0}]) == 2.0
 
 
 def test_an_installed_package_says_what_needs_the_repository(installed, tmp_path):
-    page = run("--html", str(tmp_path / "theory.html"))
-    assert page.exception.code == "no-studies"
-    app = run_path(command.__file__)["app"]
-    for words in ("evidence pack a.sqlite --into b", "reproduce table1", "classical --tune"):
-        found = CliRunner().invoke(app, words.split())
-        assert found.exception.code == "no-studies"
+    page = f"theory --html {tmp_path}/theory.html"
+    for words in (page, "evidence pack a.sqlite --into b", "reproduce table1", "classical --tune"):
+        assert installed(words).exception.code == "no-studies"
     for name in ("verify", "bayes_map"):
         with pytest.raises(MissingDependencyError) as needed:
             getattr(amongst.theory, name)

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
-from amongst.bench.paper import beside
 from amongst.bench.payload import script_json
 from amongst.bench.places import Place, Row
 from amongst.bench.plans import reproduce_command
+from amongst.bench.request import beside
 from amongst.bench.tables import Entry, Table
 from amongst.bench.words import Overview, notes, number, p_text
 from amongst.markup import Markup, Section, document, element, join, section

@@ -11,11 +11,21 @@ from typing import Any
 
 from amongst.algorithms import get_protocol
 from amongst.bench.conditions import REAL, check_condition
-from amongst.bench.paper import IMAGE_PLANS, LW, NEURAL, PLAN_TITLES, Slot, plan_slots
 from amongst.bench.places import Place, dataset_title
 from amongst.bench.points import CLASSICAL, method_labels, points
 from amongst.bench.record import Record, Trial
-from amongst.bench.request import CRITERIA, EPOCHS, SHORT, check_within
+from amongst.bench.request import (
+    CRITERIA,
+    EPOCHS,
+    IMAGE_PLANS,
+    LW,
+    NEURAL,
+    PLAN_TITLES,
+    SHORT,
+    Slot,
+    check_within,
+    plan_slots,
+)
 from amongst.bench.request import Request as Request  # which belongs to plans, too
 from amongst.checks import check_choice
 from amongst.data import names

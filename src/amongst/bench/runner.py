@@ -3,10 +3,9 @@ shared with other runners; with a bar, and how to go on."""
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Collection, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -23,7 +22,7 @@ from amongst.bench.record import Record, Trial
 from amongst.bench.rounds import advance, at_most, next_round
 from amongst.bench.sources import Files, open_dataset
 from amongst.bench.store import Store
-from amongst.bench.underway import clear_done, underway_of
+from amongst.bench.underway import clear_done, meanwhile, underway_of
 from amongst.data import entry, is_here
 from amongst.errors import AmongstError, InputError, StoreError
 from amongst.processes import interrupts
@@ -121,7 +120,7 @@ def run_plan(
     asked = replace(plan.request, digest=plan.trials[0].data_digest) if own else plan.request
     store.add_request(asked.to_dict())
     before, ran, failed = store.keys(), 0, 0
-    with _Heart(store):
+    with _claims(store):
         while True:
             done = store.keys()  # before the plan: others may be adding to it
             plan = known_plan(plan, store)
@@ -158,29 +157,21 @@ def _run_round(
         missing = {key: trial for key, trial in missing.items() if key not in done}
 
 
-class _Heart:
-    """Says every few seconds that this runner is alive, while long trials run."""
+@contextmanager
+def _claims(store: Store) -> Iterator[None]:
+    """Say every few seconds that this runner is alive, while long trials run; at last give back its claims."""
 
-    def __init__(self, store: Store) -> None:
-        self.store = store
-        self.stop = threading.Event()
-        self.thread = threading.Thread(target=self._beat, daemon=True)
+    def beat() -> None:
+        if store.is_here:
+            with suppress(StoreError), Store(store.path) as own:
+                own.beat(store.runner)
 
-    def __enter__(self) -> None:
-        self.thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        self.stop.set()
-        self.thread.join()
+    try:
+        with meanwhile(beat, BEAT_SECONDS):
+            yield
+    finally:
         with suppress(StoreError):
-            self.store.release()
-
-    def _beat(self) -> None:
-        while not self.stop.wait(BEAT_SECONDS):
-            if not self.store.is_here:
-                return
-            with suppress(StoreError), Store(self.store.path) as own:
-                own.beat(self.store.runner)
+            store.release()
 
 
 def tell(console: Console, line: str, style: str = "") -> None:

@@ -116,6 +116,24 @@ class _Share(Callback):
 
 
 @contextmanager
+def meanwhile(work: Callable[[], None], seconds: float) -> Iterator[None]:
+    """Do it every so many seconds, in a thread, as long as the block runs."""
+    stop = threading.Event()
+
+    def again() -> None:
+        while not stop.wait(seconds):
+            work()
+
+    thread = threading.Thread(target=again, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+@contextmanager
 def told(
     folder: Path | None, trials: Sequence[Trial], notice: Notice, noun: str = "trial"
 ) -> Iterator[None]:
@@ -129,21 +147,16 @@ def told(
     places = [UnderWay(folder, trial.key) for trial in trials]
     for place in places:
         place.untell()  # what a killed process said
-    stop = threading.Event()
 
     def look() -> None:
-        while not stop.wait(TELL_SECONDS):
-            shares = [share for place in places if (share := place.share()) is not None]
-            if shares:
-                notice(f"{counted(len(shares), noun)} under way, {fmean(shares):.0%}")
+        shares = [share for place in places if (share := place.share()) is not None]
+        if shares:
+            notice(f"{counted(len(shares), noun)} under way, {fmean(shares):.0%}")
 
-    thread = threading.Thread(target=look, daemon=True)
-    thread.start()
     try:
-        yield
+        with meanwhile(look, TELL_SECONDS):
+            yield
     finally:
-        stop.set()
-        thread.join()
         for place in places:
             place.untell()
 

@@ -7,10 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from amongst.bench.paper import IMAGE_PLANS, beside
 from amongst.bench.places import dataset_title
 from amongst.bench.record import Record, grouped
-from amongst.bench.request import EPOCHS
+from amongst.bench.request import EPOCHS, IMAGE_PLANS, beside
 from amongst.bench.tables import Entry, Table
 from amongst.wording import counted, readable
 

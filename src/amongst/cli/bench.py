@@ -173,7 +173,7 @@ def demo(
 
 def run_all(requests: Sequence[Request], options: Options, store: Path, dry: bool) -> None:
     """One after another; what one of them would refuse is refused before the first begins."""
-    from amongst.bench.paper import PLAN_TITLES
+    from amongst.bench.request import PLAN_TITLES
     from amongst.bench.runner import checked_plan, dry_run
 
     console = screen()

@@ -72,8 +72,7 @@ def info_command(
 
     console = Console()
     with one_line_errors():
-        if plot is not None:
-            check_target("--plot", plot)
+        check_target("--plot", plot)
         found = entry(name)
         console.print(facts(found))
         if not is_here(found):

@@ -340,8 +340,13 @@ def with_embeddings(file: Path, embeddings: Path | None) -> Path:
     return _kept(text, file, f"{file.name.partition('.')[0]}.csv")
 
 
-def check_target(option: str, path: Path, inputs: tuple[Path | None, ...] = ()) -> None:
-    """Mistakes in where to write are said before anything is computed."""
+def check_target(
+    option: str, path: Path | None, inputs: tuple[Path | None, ...] = (), *, table: bool = False
+) -> None:
+    """Mistakes in where to write are said before anything is computed; of a table also an ending that
+    none can be written as, and - is standard output."""
+    if path is None or (table and path == STANDARD):
+        return
     if path == STANDARD:
         raise InputError(f"{option} - would mix with what is printed; name a file.")
     if path.is_dir():
@@ -350,26 +355,19 @@ def check_target(option: str, path: Path, inputs: tuple[Path | None, ...] = ()) 
         if source is not None and _same(path, source):
             raise InputError(f"{option} {path} is also read from; name another file.")
     _check_folder(option, path)
+    if table and _writer(path) is _to_parquet:
+        _import_pyarrow()
+    if table and _writer(path) is None:
+        raise InputError(
+            f"{option} {path} has an unknown ending; it must be .csv, .tsv, .txt or .parquet, or - "
+            "for standard output."
+        )
 
 
 def check_folder_target(option: str, path: Path) -> None:
     """As `check_target`, of a folder that may still have to be made."""
     if path.exists() and not path.is_dir():
         raise InputError(f"{option} {path} is a file; name a folder.")
-
-
-def check_table_target(option: str, path: Path, inputs: tuple[Path | None, ...] = ()) -> None:
-    """As `check_target`, and the ending is one that a table can be written as."""
-    if path == STANDARD:
-        return
-    check_target(option, path, inputs)
-    if _writer(path) is _to_parquet:
-        _import_pyarrow()
-    if _writer(path) is None:
-        raise InputError(
-            f"{option} {path} has an unknown ending; it must be .csv, .tsv, .txt or .parquet, or - "
-            "for standard output."
-        )
 
 
 def write_table(frame: pd.DataFrame, path: Path) -> None:

@@ -95,8 +95,7 @@ def results(
     from amongst.bench.record import check_ending, write_export
     from amongst.wording import counted
 
-    if export is not None:
-        check_target("--export", export, (store,))
+    check_target("--export", export, (store,))
     wanted = {
         "dataset": dataset_names(datasets),
         "method": method_names(methods),

@@ -18,7 +18,6 @@ from amongst.cli.files import (
     Again,
     File,
     as_file,
-    check_table_target,
     check_target,
     file_of_labels,
     grouped,
@@ -80,10 +79,8 @@ def explain(
     from amongst.estimators.ensemble import explain as explained
     from amongst.review.reading import unread
 
-    if html is not None:
-        check_target("--html", html, (model, file, out))
-    if out is not None:
-        check_table_target("--out", out, (model, file, html))
+    check_target("--html", html, (model, file, out))
+    check_target("--out", out, (model, file, html), table=True)
     estimator, file = load_model(model), as_file(file)
     table, X = read_for(estimator, file, **again.given())
     sets = sets_of(table, file)
@@ -193,7 +190,7 @@ def review(
     labels = file_of_labels(file, again.candidates)
     db = db or labels.with_name(f"{labels.name}.review.sqlite")
     if export is not None:
-        check_table_target("--export", export, (model, labels, db))
+        check_target("--export", export, (model, labels, db), table=True)
         write_table(Decisions(db).export(), export)
         return
     check_target("--db", db, (model, labels))

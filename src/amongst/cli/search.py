@@ -13,7 +13,6 @@ from amongst.cli.files import (
     File,
     Reading,
     as_file,
-    check_table_target,
     check_target,
     grouped,
     save_model,
@@ -63,11 +62,9 @@ def search(
 
     check_share("validation", validation)
     training.check_device()
-    if out is not None:
-        check_target("--out", out, (file,))
-    if table is not None:
-        check_target("--table", table, (file, out))
-        check_table_target("--table", table)
+    check_target("--out", out, (file,))
+    check_target("--table", table, (file, out))
+    check_target("--table", table, table=True)
     estimator = training.estimator()
     estimator.encodes = True
     file = as_file(file)

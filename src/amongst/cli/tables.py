@@ -19,7 +19,6 @@ from amongst.cli.files import (
     Index,
     Labelled,
     as_file,
-    check_table_target,
     check_target,
     file_of_labels,
     grouped,
@@ -133,11 +132,9 @@ def fit(
     from amongst.data import TableEncoder
 
     check_target("--out", out, (file, checkpoint, reviewed, embeddings))
-    if picture is not None:
-        check_target("--picture", picture, (file, checkpoint, reviewed, out))
+    check_target("--picture", picture, (file, checkpoint, reviewed, out))
     training = training.for_photos() if file.is_dir() else training
-    if checkpoint is not None:
-        check_target("--checkpoint", checkpoint, (file,))
+    check_target("--checkpoint", checkpoint, (file,))
     training.check_device()
     settings: dict[str, Any] = {"beta": beta, "lr": lr, "weight_decay": weight_decay}
     settings["outside"] = outside
@@ -195,7 +192,7 @@ def predict(
     """Predict the class of every row of a file: label, confidence, probabilities."""
     import pandas as pd
 
-    check_table_target("--out", out, (model, file))
+    check_target("--out", out, (model, file), table=True)
     estimator = load_model(model)
     named = None if features is None else tuple(features)
     options = {"features": named, "index": index, "embeddings": embeddings}
@@ -214,7 +211,7 @@ def disambiguate(
     model: Model, file: File, out: Out, again: Again, safe_csv: SafeCsv = False
 ) -> None:
     """Find the most likely candidate of every row: label, confidence, runner-up."""
-    check_table_target("--out", out, (model, file))
+    check_target("--out", out, (model, file), table=True)
     estimator = load_model(model)
     table, X = read_for(estimator, file, **again.given())
     write_answer(estimator.disambiguate(X, sets_of(table, file)), table, out, safe_csv)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from amongst.bench.paper import PLAN_TITLES
 from amongst.bench.places import method_title
 from amongst.bench.record import Record
+from amongst.bench.request import PLAN_TITLES
 from amongst.bench.words import number, signed
 from lw2021.paper import short_title
 from lw2021.reproduction.beyond import beyond_margins
