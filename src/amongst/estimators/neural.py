@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 import torch
 from scipy.sparse import issparse
+from scipy.special import softmax
 
 from amongst.algorithms import Method, Recipe, get_protocol
 from amongst.algorithms._base import hyper_parameters
@@ -189,9 +190,7 @@ class NeuralClassifier(PartialLabelClassifier):
 
     def predict_proba(self, X: npt.ArrayLike) -> Floats:
         """Softmax of the scores, shape (n, K), at the temperature of `calibrate`."""
-        scores = self._checked_scores(X)
-        weights = np.exp(scores - scores.max(axis=1, keepdims=True))
-        return self._calibrated(weights / weights.sum(axis=1, keepdims=True))
+        return self._calibrated(softmax(self._checked_scores(X), axis=1))
 
     @property
     def _doubt(self) -> float | str | None:

@@ -14,6 +14,7 @@ from torch import Tensor
 from amongst.bars import Bar, counting
 from amongst.data.features import Features, check_features
 from amongst.errors import InputError
+from amongst.losses import classifier_consistent
 from amongst.train.run import Callback, Training, predict_scores
 
 
@@ -161,8 +162,7 @@ class EarlyStopping(Callback):
         """See `Callback`."""
         with run.as_kept():
             scores = predict_scores(run.model, self.features, run.settings).float()
-        inside = scores.masked_fill(~self.inside.to(scores.device), -math.inf)
-        return {"risk": float((scores.logsumexp(1) - inside.logsumexp(1)).mean())}
+        return {"risk": float(classifier_consistent(scores, self.inside.to(scores.device)).mean())}
 
     def after_epoch(self, run: Training) -> None:
         """See `Callback`."""

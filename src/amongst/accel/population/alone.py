@@ -203,7 +203,8 @@ def train_alone(task: Task, index: int) -> Wave:
     seconds[: run.epoch] = torch.tensor([r["seconds"] for r in run.records]).double()
     weights = None if run.weights is None or not task.keep_weights else run.weights.cpu()
     network = SoloNetwork(run.model.cpu())
-    return Wave((index,), network, telling.values, seconds, torch.tensor([diverged]), (weights,))
+    values = telling.values(run.records, settings.epochs)
+    return Wave((index,), network, values, seconds, torch.tensor([diverged]), (weights,))
 
 
 def _data(task: Task, member: Member) -> TrainingData:
@@ -249,24 +250,23 @@ def _checkpoint(task: Task, member: Member, run: Training) -> Checkpoint:
 
 
 class _Telling(Callback):
-    """The run's records as the population's values (epochs, 1, columns), and its progress."""
+    """The run's records as the population's values, and its progress."""
 
     def __init__(self, task: Task, index: int) -> None:
         self.task, self.index = task, index
-        shape = task.members[index].settings.epochs, 1, len(task.columns)
-        self.values = torch.full(shape, torch.nan, dtype=torch.float64)
 
     def begin(self, run: Training) -> None:
         """What a checkpoint brought along counts as done."""
         self.task.progress.go_on(1, run.epoch)
-        for epoch in range(run.epoch):
-            self._note(epoch, run.records[epoch])
 
     def after_epoch(self, run: Training) -> None:
-        self._note(run.epoch - 1, run.records[-1])
-        values = self.values[run.epoch - 1]
+        values = self.values(run.records[-1:], 1)[0]
         self.task.progress.advance([self.index], run.epoch, self.task.columns, values)
 
-    def _note(self, epoch: int, record: Mapping[str, float]) -> None:
-        row = [record.get(column, float("nan")) for column in self.task.columns]
-        self.values[epoch, 0] = torch.tensor(row, dtype=torch.float64)
+    def values(self, records: Sequence[Mapping[str, float]], epochs: int) -> Tensor:
+        """Shape (epochs, 1, columns), NaN where nothing was measured."""
+        found = torch.full((epochs, 1, len(self.task.columns)), torch.nan, dtype=torch.float64)
+        for row, record in zip(found, records, strict=False):
+            told = [record.get(column, torch.nan) for column in self.task.columns]
+            row[0] = torch.tensor(told, dtype=torch.float64)
+        return found

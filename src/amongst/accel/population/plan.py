@@ -7,8 +7,8 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -134,9 +134,7 @@ def split_waves(indices: Sequence[int], waves: int) -> list[list[int]]:
     >>> split_waves(range(7), 3)
     [[0, 1, 2], [3, 4], [5, 6]]
     """
-    small, extra = divmod(len(indices), waves)
-    sizes = [small + (i < extra) for i in range(waves)]
-    return [list(indices[a:b]) for a, b in pairwise([0, *accumulate(sizes)])]
+    return [part.tolist() for part in np.array_split(indices, waves)]
 
 
 def _parameter_bytes(network: nn.Module, members: Sequence[Member], item: int, fused: bool) -> int:

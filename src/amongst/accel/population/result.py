@@ -54,23 +54,20 @@ def serve_many(cohort: Cohort, watch: Sequence[Watch]) -> set[Watch]:
     A result of the right shape does not prove it: ``scores.softmax(1)`` means the classes of one
     model, and the rows of many. So each measure is tried on random scores of two models.
     """
-    k = cohort.candidates.n_classes
-    found = set()
-    for item in watch:
-        noise = torch.randn(2, len(item.features), k, generator=torch.Generator().manual_seed(0))
-        if _serves_many(item, NOISE * noise.to(cohort.device, cohort.features.dtype)):
-            found.add(item)
-    return found
 
+    def serves(item: Watch) -> bool:
+        shape = 2, len(item.features), cohort.candidates.n_classes
+        noise = torch.randn(shape, generator=torch.Generator().manual_seed(0))
+        scores = NOISE * noise.to(cohort.device, cohort.features.dtype)
+        try:
+            values = item.measure(scores)
+            own = torch.stack([item.value(one) for one in scores])
+        except Exception:
+            return False
+        fits = isinstance(values, Tensor) and values.shape == scores.shape[:1]
+        return fits and torch.allclose(values.double().cpu(), own.double().cpu(), equal_nan=True)
 
-def _serves_many(item: Watch, scores: Tensor) -> bool:
-    try:
-        values = item.measure(scores)
-        own = torch.stack([item.value(one) for one in scores])
-    except Exception:
-        return False
-    fits = isinstance(values, Tensor) and values.shape == scores.shape[:1]
-    return fits and torch.allclose(values.double().cpu(), own.double().cpu(), equal_nan=True)
+    return {item for item in watch if serves(item)}
 
 
 def measure_watched(cohort: Cohort, watch: Sequence[Watch], many: set[Watch]) -> list[Tensor]:
