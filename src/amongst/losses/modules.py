@@ -211,6 +211,7 @@ class MethodLoss(PartialLabelLoss):
         super().__init__(candidates, reduction=reduction, check=check)
         if "psi" in given:
             self.psi = get_psi(given["psi"], trainable=True)
+            given["psi"] = self.psi.name
         for name in ("beta", "alpha"):
             if name in given:
                 value = given[name]
@@ -219,8 +220,6 @@ class MethodLoss(PartialLabelLoss):
         for name, value in given.items():
             if name != "psi":
                 setattr(self, name, value)
-        if "psi" in given:
-            given["psi"] = self.psi.name
         self.method = type(self).kind(**given)
         prior = prior_of(self.candidates, torch.get_default_dtype())
         self.register_buffer("prior", prior, persistent=False)

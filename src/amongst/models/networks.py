@@ -21,7 +21,7 @@ from torch.nn import functional as F
 from amongst.checks import check_integer
 from amongst.devices import made_on_cpu
 from amongst.errors import InputError, named
-from amongst.models.images import WRN28, FastNet, ImageNetwork, ResNet18
+from amongst.models.images import WRN28, FastNet, ResNet18
 from amongst.models.pretrained import TIMM, Timm, timm_network
 from amongst.registry import Registry
 
@@ -70,6 +70,8 @@ class ConvNet(nn.Module):
     >>> ConvNet((3, 32, 32), 10)(torch.zeros(2, 3, 32, 32)).shape
     torch.Size([2, 10])
     """
+
+    smallest = 28
 
     def __init__(
         self, in_shape: Sequence[int], n_classes: int, dropout_at_evaluation: bool = False
@@ -281,10 +283,8 @@ def build_model(
         with seeded(seed):
             return timm_network(spec, shape, n_classes, **options)
     kind: Any = OURS.get(spec) or MODELS.choose(spec)
-    if spec == "convnet":
-        _check_images(spec, shape, 28)
-    elif isinstance(kind, type) and issubclass(kind, ImageNetwork):
-        _check_images(spec, shape, kind.smallest)
+    if smallest := getattr(kind, "smallest", 0):
+        _check_images(spec, shape, smallest)
     _check_options(spec, kind, options)
     with seeded(seed):
         model: nn.Module = kind(shape, n_classes, **options)
