@@ -248,3 +248,14 @@ def test_a_label_outside_the_classes_has_a_remedy_in_sets_too() -> None:
         InputError, match=r"'c', which is none of the classes \('a', 'b'\)\. Add it"
     ):
         as_candidates(sets, classes=["a", "b"])
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.float64])
+def test_counts_of_votes_are_not_taken_for_answers(dtype: Any) -> None:
+    """20 votes a row over 10 classes gave as many classes as there were counts, in silence."""
+    counts = np.random.default_rng(0).multinomial(20, [0.1] * 10, size=500).astype(dtype)
+    with pytest.raises(InputError) as caught:
+        as_candidates(counts)
+    assert caught.value.code == "perhaps-counts"
+    assert "Pass kind='votes', or kind='annotators'." in str(caught.value)
+    assert as_candidates(counts, kind="votes").n_classes == 10

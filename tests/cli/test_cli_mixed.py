@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from amongst import load
 from amongst.cli import main
 from amongst.cli.app import app
+from amongst.cli.tables import _show_leaderboard
 from amongst.errors import AmongstWarning
 
 WORDS = {
@@ -180,7 +181,7 @@ def test_describe_counts_classes_and_shows_names_that_look_alike(
     said = capsys.readouterr().out
     assert [line.split()[-2:] for line in said.splitlines() if line.endswith(("kestrel", "owl"))]
     assert "'kestral' looks like 'kestrel'" in said
-    assert "'owl, kite' looks like" in said
+    assert "'owl, kite' looks like several labels: is --separator right?" in said
     assert "'c2' looks" not in said
     pd.DataFrame({"seen": cells}).to_csv(tmp_path / "b.csv", index=False)  # and no features at all
     assert run("describe", tmp_path / "b.csv", "-c", "seen") == 0
@@ -188,6 +189,25 @@ def test_describe_counts_classes_and_shows_names_that_look_alike(
     odd = pd.DataFrame({"wing": [np.inf] + [1.0] * 8, "seen": cells})
     odd.to_csv(tmp_path / "b.csv", index=False)
     assert run("describe", tmp_path / "b.csv") == 0
+
+
+def test_methods_that_were_not_tried_share_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    known = {"share": 1.0, "error": 0.1, "error_se": 0.01, "risk": 0.2, "seconds": 1.0}
+    lines = [("LW", 40, ""), ("CC", 0, "not tried"), ("RC", 0, "too slow"), ("forest", 0, "not tried")]  # fmt: skip
+    rows = [known | {"method": name, "rows": n, "note": note} for name, n, note in lines]
+    _show_leaderboard(SimpleNamespace(leaderboard_=pd.DataFrame(rows), chosen_="LW."))
+    said = capsys.readouterr().out.splitlines()
+    assert said[-3:] == ["CC, forest: not tried", "RC: too slow", "LW."]
+    assert sum("│" in line for line in said) == 1
+
+
+def test_search_says_what_has_nothing_to_search(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    birds(60)[0].to_csv(tmp_path / "birds.csv", index=False)
+    for method, remedy in (("auto", "amongst fit"), ("forest", "Name another --method")):
+        assert run("search", tmp_path / "birds.csv", "-c", "species", "--method", method) == 2
+        assert remedy in capsys.readouterr().err
 
 
 def test_a_named_method_says_how_good_it_is_where_asked(

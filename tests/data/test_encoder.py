@@ -79,6 +79,7 @@ def test_numbers_alone_stay_what_they_are() -> None:
     encoder = TableEncoder().fit(frame)
     assert np.array_equal(encoder.transform(frame), frame.to_numpy(dtype=float))
     assert encoder.get_feature_names_out().tolist() == frame.columns.tolist()
+    assert encoder.notes_[1] == "constant: the same in every row, which tells nothing"
 
 
 class Sentences:
@@ -234,7 +235,7 @@ def test_a_date_is_days_season_and_weekday() -> None:
 def test_two_formats_of_a_date_are_told() -> None:
     cells = ["2024-05-31", "30/05/2024"] * 10
     assert notes(pd.DataFrame({"seen": cells}))["seen"].endswith(
-        "written as 2024-05-31 and 31/05/2024"
+        "written as 2024-05-31 and 30/05/2024"
     )
     assert notes(pd.DataFrame({"seen": ["1/2/2024", "3/4/2024"] * 10}))["seen"].endswith(
         "read as month, day"

@@ -84,8 +84,8 @@ class Description:
             ("mean candidates per row", f"{self.mean_size:.2f}"),
             ("rows with one candidate", f"{self.singleton_share:.1%}"),
             ("rows with all candidates", f"{self.full_share:.1%}"),
-            ("estimated q", f"{self.estimated_q:.3f}"),
-            ("ambiguity degree", f"{self.ambiguity_degree:.3f}"),
+            ("chance of a wrong label", f"{self.estimated_q:.1%}"),
+            ("largest overlap of 2 labels", f"{self.ambiguity_degree:.1%}"),
             ("classes never alone", counted_names(self.never_alone)),
             ("classes that never occur", counted_names(self.absent)),
             *(() if self.agreement is None else self.agreement.rows()),
@@ -104,8 +104,8 @@ def describe(sets: CandidateSets) -> Description:
     mean candidates per row     2.00
     rows with one candidate     25.0%
     rows with all candidates    25.0%
-    estimated q                 0.500
-    ambiguity degree            1.000
+    chance of a wrong label     50.0%
+    largest overlap of 2 labels 100.0%
     classes never alone         b, c
     classes that never occur    none
     """

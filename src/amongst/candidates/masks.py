@@ -43,7 +43,8 @@ def kind_of_table(y: npt.NDArray[Any] | pd.DataFrame) -> str:
         return "mask"
     if has_fractions(values):
         return "votes"
-    if kind in "iu" and len(values) >= ENOUGH and values.shape[1] > 2:
+    whole = kind in "iu" or (kind == "f" and bool(np.isfinite(values).all()))
+    if whole and len(values) >= ENOUGH and values.shape[1] > 2:
         total = values.sum(axis=1, dtype=np.float64)
         used = values.min() == 0 and values.max() > 1 and np.ptp(values, 0).all()
         if used and total.std() <= ALIKE * total.mean():

@@ -270,13 +270,14 @@ def read_for(estimator: Any, file: Path, **named: Any) -> tuple[Table, Any]:
 def _show_leaderboard(estimator: Any) -> None:
     """What was tried, what each is good for, and why that one answers."""
     shown = RichTable("method", "share", "error, %", "surprise", "s", "", title="held-out rows")
-    for line in estimator.leaderboard_.itertuples():
-        known = line.rows > 0
-        error = f"{100 * line.error:.1f} ± {196 * line.error_se:.1f}" if known else ""
-        risk = f"{line.risk:.3f}" if known else ""
-        cells = (line.method, f"{line.share:.0%}", error, risk, f"{line.seconds:.1f}", line.note)
-        shown.add_row(*map(escape, cells))
+    board = estimator.leaderboard_
+    for line in board[board["rows"] > 0].itertuples():
+        error = f"{100 * line.error:.1f} ± {196 * line.error_se:.1f}"
+        numbers = f"{line.share:.0%}", error, f"{line.risk:.3f}", f"{line.seconds:.1f}"
+        shown.add_row(*map(escape, (line.method, *numbers, line.note)))
     screen().print(shown)
+    for note, others in board[board["rows"] == 0].groupby("note", sort=False):
+        tell(f"{', '.join(others['method'])}: {note}")
     tell(estimator.chosen_)
 
 
@@ -316,7 +317,7 @@ def write_answer(answer: pd.DataFrame, table: Table, out: Path, safe: bool = Fal
 
 def _draw_classes(sets: CandidateSets) -> None:
     """In how many rows each class is a candidate, the most frequent first; and names that look alike."""
-    from amongst.candidates.description import look_alikes
+    from amongst.candidates.description import SEPARATED, look_alikes
 
     rows = sets.to_mask().sum(axis=0)
     console.print("rows by candidate", style="bold")
@@ -327,7 +328,9 @@ def _draw_classes(sets: CandidateSets) -> None:
     if len(order) > MOST_BARS:
         tell(f"… and {len(order) - MOST_BARS:,} classes more")
     for name, other in look_alikes(sets)[:MOST_RATERS]:
-        tell(f"{name!r} looks like {other!r}: are they one? Both count as classes.")
+        several = other in (part.strip() for part in SEPARATED.split(name))
+        doubt = "several labels: is --separator right" if several else f"{other!r}: are they one"
+        tell(f"{name!r} looks like {doubt}? It counts as a class of its own.")
 
 
 def _draw_sizes(histogram: list[int]) -> None:

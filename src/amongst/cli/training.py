@@ -67,6 +67,11 @@ class Training:
         from amongst.selection.portfolio import LEARNERS, learner
 
         method = (self.method or "lw").lower()
+        if method == "auto":
+            problem = (
+                "tries many methods as they are; it has no settings to search. Use amongst fit."
+            )
+            raise InputError(problem, code="no-grid", argument="method", got=method)
         if check_choice("method", method, {*ALGORITHMS, *LEARNERS, "crowd"}) == "crowd":
             from amongst.estimators import CrowdClassifier
 

@@ -102,8 +102,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """See what each column of the training rows holds."""
         frame = _as_frame(X)
         if all(map(is_plain, (frame[name] for name in frame))):
-            medians = ((name, float(frame[name].median())) for name in frame)
-            kinds: dict[str, Any] = {n: Number("numbers", (m,), False) for n, m in medians}
+            kinds: dict[str, Any] = {name: _plain_number(frame[name]) for name in frame}
         else:
             options: dict[str, Any] = {"ids": not self.ids, "text": self.text}
             kinds = {name: kind_of(name, frame[name], **options) for name in frame}
@@ -443,6 +442,11 @@ def _number(
     return Number(note, (median,), holes, odd=bool(len(strange)))
 
 
+def _plain_number(column: pd.Series) -> Number:
+    note = "numbers" if column.nunique() > 1 else "the same in every row, which tells nothing"
+    return Number(note, (float(column.median()),), False)
+
+
 def _moment(cells: pd.Series, forms: list[str]) -> Moment:
     parts = cells.astype(str).str.extract(FORMATS["31/05/2024"])[[0, 2]].astype(float)
     first, second = (parts > 12).any()
@@ -456,7 +460,8 @@ def _moment(cells: pd.Series, forms: list[str]) -> Moment:
         pd.Timestamp(found(days) * DAY, unit="s").date() for found in (np.nanmin, np.nanmax)
     )
     note = f"dates, {low} to {high}"
-    note += f", written as {' and '.join(forms)}" if len(forms) > 1 else ""
+    first_of = (cells[cells.str.fullmatch(FORMATS[form], na=False)].iloc[0] for form in forms)
+    note += f", written as {' and '.join(first_of)}" if len(forms) > 1 else ""
     if "31/05/2024" in forms and not (first or second):
         note += f", read as {'day, month' if day_first else 'month, day'}"
     note += " and both orders of day and month" if first and second else ""

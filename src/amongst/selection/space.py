@@ -9,7 +9,7 @@ from typing import Any
 from sklearn.model_selection import ParameterGrid
 
 from amongst.checks import check_number, near_matches
-from amongst.errors import InputError
+from amongst.errors import InputError, named
 from amongst.estimators.pipelines import Estimator, classifier_of, prefix_of
 
 Point = dict[str, Any]
@@ -68,7 +68,14 @@ def paper_grid(estimator: Estimator) -> Mapping[str, Sequence[Any]]:
     found = getattr(getattr(last, "method", type(last)), "grid", None)
     if found:
         return {prefix + name: values for name, values in found.items()}
-    raise InputError(f"{type(last).__name__} has no grid of the paper; pass grid={{name: values}}.")
+    raise InputError(
+        f"{type(last).__name__} has no grid of the paper.",
+        code="no-grid",
+        remedy={
+            "python": "Pass grid={name: values}.",
+            "command": f"Name another {named('method')}, such as lw or plsvm.",
+        },
+    )
 
 
 def grid_with_default(estimator: Estimator) -> list[Mapping[str, Sequence[Any]]]:
