@@ -88,6 +88,7 @@ COMMANDS = (
     "fit {file} --ignore true,tail --model linear --epochs 1 --quiet --out {folder}/again",
     "predict {folder}/model {file} --out {folder}/p.csv",
     "disambiguate {folder}/model {file} --out {folder}/d.csv",
+    "explain {folder}/model {file} --ensemble 0 --html {folder}/e.html --out {folder}/e.csv",
     "search {file} --ignore true --trials 1 --batch 1 --model linear --epochs 1 --quiet",
     "compare {file} --truth true --methods plknn --folds 2 --workers 1 --store {folder}/s.sqlite",
 )

@@ -255,7 +255,11 @@ def read_photos(
     else:
         file = open_table(labels, options.get("header"))
         assert isinstance(file, ColumnFile)
-        image = image or ("image" if "image" in file.names else picture_column(file, place))
+        image = image or (
+            "image"
+            if "image" in file.names
+            else picture_column(dict(zip(file.names, file.head, strict=True)), file.path, place)
+        )
         found = _labelled(file, image, options, options.pop("guess", False))
         names = np.array([str(name) for name in found.index])
     paths = checked_paths(place, names)
@@ -263,7 +267,7 @@ def read_photos(
     pixels = ImageFolder(paths, row, None, None, resize=True).to_array()  # type: ignore[arg-type]
     columns = replace(found.columns, index=image)
     known = found.candidates, found.truth, names, columns, found.found, None, found.rows
-    return Photos(pixels, (), *known, place, image)
+    return Photos(pixels, (), *known, folder=place, image=image)
 
 
 def read_photos_like(
@@ -303,15 +307,15 @@ def photos_in(folder: Path) -> list[str]:
     return names
 
 
-def picture_column(file: ColumnFile, folder: Path) -> str:
-    """The column most of whose first cells name files below the folder."""
-    for name, head in zip(file.names, file.head, strict=True):
-        cells = [str(cell) for cell in head[:LOOKED_AT] if isinstance(cell, str) and cell]
+def picture_column(columns: Mapping[str, Sequence[Any]], path: Path, folder: Path) -> str:
+    """Of the columns of a file the one most of whose first cells name files below the folder."""
+    for name, head in columns.items():
+        cells = [cell for cell in head[:LOOKED_AT] if isinstance(cell, str) and cell]
         there = sum(file_below(folder, cell) is not None for cell in cells)
         if 2 * there > len(cells):
             return name
     raise InputError(
-        f"no column of {file.path} names files below {folder}.",
+        f"no column of {path} names files below {folder}.",
         code="no-images",
         argument="images",
         remedy=f"File names are relative to the folder; name their column with {named('image')}.",

@@ -64,6 +64,7 @@ class Table:
         MATLAB file as the field has them.
     mixed : the feature columns as the file has them, where some are not plain numbers; else None.
     rows : (n,) numbers of the rows in the file; None for all of them.
+    others : the columns of the file that are neither features nor candidates; None of arrays.
 
     Examples
     --------
@@ -80,6 +81,7 @@ class Table:
     found: Mapping[str, str] = field(default_factory=dict)
     mixed: pd.DataFrame | None = None
     rows: npt.NDArray[np.int64] | None = None
+    others: pd.DataFrame | None = None
 
     def __len__(self) -> int:
         return len(self.features)
@@ -240,11 +242,13 @@ def read_as(file: ColumnFile | ArrayFile, columns: Columns, guess: bool = False)
         guessed = None if columns.candidates else file.guess(columns.separator)
         if guessed is not None:
             columns, found = replace(columns, candidates=(guessed,)), {guessed: "guess"}
-    parts = parts_of_arrays if isinstance(file, ArrayFile) else _parts_of_columns
     law = columns.raters
     if columns.empty == "drop":
         columns = replace(columns, raters="votes")
-    table = Table(*parts(file, columns, found))  # type: ignore[arg-type]
+    if isinstance(file, ArrayFile):
+        table = Table(*parts_of_arrays(file, columns, found))
+    else:
+        table = _of_columns(file, columns, found)
     if columns.empty == "drop":
         table = _labelled_rows(table, law)
     sets, truth = table.candidates, table.truth
@@ -277,6 +281,7 @@ def _labelled_rows(table: Table, law: RaterLaw) -> Table:
         columns=columns,
         mixed=None if table.mixed is None else table.mixed.iloc[rows].reset_index(drop=True),
         rows=table.places[rows],
+        others=None if table.others is None else table.others.iloc[rows].reset_index(drop=True),
     )
 
 
@@ -377,12 +382,14 @@ def as_file_error(error: InputError) -> FileFormatError:
     return FileFormatError(str(error), code=error.code, at=error.at, got=error.got)
 
 
-def _parts_of_columns(file: ColumnFile, columns: Columns, found: dict[str, str]) -> Any:
+def _of_columns(file: ColumnFile, columns: Columns, found: dict[str, str]) -> Table:
     votes = columns.candidates or ()
     answers = votes if len(votes) > 1 or columns.rater else ()
     names = {columns.truth or "", columns.index or "", columns.rater or ""}
     labels = {*votes, *names} - {*answers}
-    frame = file.parse(labels, {*answers, *(file.codes() if columns.mixed else ())} - labels)
+    text = set(file.codes() if columns.mixed else ())
+    text |= set() if columns.features is None else {*file.names} - {*columns.features}
+    frame = file.parse(labels, {*answers, *text} - labels)
     if not len(frame):
         raise FileFormatError(f"{file.path} has column names but no rows.", code="no-rows")
     columns.check(file.path, tuple(frame.columns), frame.index.names)
@@ -397,7 +404,9 @@ def _parts_of_columns(file: ColumnFile, columns: Columns, found: dict[str, str])
     truth = None if columns.truth is None else true_labels(frame[columns.truth], sets)
     index = row_names(frame, columns.index)
     kept = raw.reset_index(drop=True) if mixed else None
-    return features, tuple(raw.columns), sets, truth, index, columns, found, kept, rows
+    others = frame.drop(columns=[*raw.columns, *votes], errors="ignore").reset_index(drop=True)
+    own = tuple(raw.columns)
+    return Table(features, own, sets, truth, index, columns, found, kept, rows, others)
 
 
 def _ending(path: str | Path, *endings: str) -> Path:

@@ -9,8 +9,7 @@ import pandas as pd
 
 from amongst.data import Table
 from amongst.data.columns import no_column
-from amongst.data.frames import ColumnFile, open_table
-from amongst.data.images import Photos, picture_column
+from amongst.data.images import LOOKED_AT, Photos, picture_column
 from amongst.errors import InputError
 from amongst.estimators.base import PartialLabelClassifier
 from amongst.review.reviewed import row_keys
@@ -50,24 +49,23 @@ def unread(
     """
     if isinstance(table, Photos):
         return None, Pictures(table.folder, table.index.tolist())
-    file = open_table(path, table.columns.header)
-    if not isinstance(file, ColumnFile):
+    if table.others is None:
         if images is not None:
             problem = "needs a file with a column of file names."
             raise InputError(problem, code="no-images", argument="images", got=str(images))
         return None, None
+    columns = pd.concat([table.others, table.mixed], axis=1)  # numbers name no files
     if images is not None:
         if not images.is_dir():
             got = str(images)
             raise InputError("is not a folder.", code="no-folder", argument="images", got=got)
-        if image is not None and image not in file.names:
-            raise no_column(file.path, file.names, "image", image)
-        image = image or picture_column(file, images)
-    columns = table.columns
-    known = {*(columns.candidates or ()), columns.index, columns.truth, columns.rater, truth}
-    read = {*table.feature_names, *known} - {image}
-    names = [name for name in file.names if name not in read]
-    frame = file.parse(names, ())[names].iloc[table.places].reset_index(drop=True).astype(object)
+        if image is not None and image not in columns:
+            raise no_column(path, list(columns), "image", image)
+        first = {name: columns[name].head(LOOKED_AT).tolist() for name in columns}
+        image = image or picture_column(first, path, images)
+    told = table.columns
+    known = {told.index, told.truth, told.rater, truth, *table.feature_names} - {image}
+    frame = columns[[name for name in columns if name not in known]].astype(object)
     frame = frame.where(frame.notna(), None)
     if images is None or image is None:
         return frame, None
