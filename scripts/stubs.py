@@ -61,10 +61,10 @@ def _class(recipe: type[Recipe]) -> str:
     ]
     for name in recipe.chosen:
         lines.append(f"    @property\n    def {name}_(self) -> Any: ...")
-    about = (recipe.__doc__ or "").strip().splitlines()[0]
-    body = "\n".join([f'    """{about}"""\n', *lines])
-    head = f"@dataclass(kw_only=True, eq=False, repr=False)\nclass {recipe.__name__}Classifier"
-    return f"{head}(NeuralClassifier):\n{body}\n"
+    head = "@dataclass(kw_only=True, eq=False, repr=False)\n" if lines else ""
+    about = [f'    """{recipe.title}: {recipe.reference}."""', *([""] if lines else [])]
+    body = "\n".join([*about, *lines])
+    return f"{head}class {recipe.__name__}Classifier(NeuralClassifier):\n{body}\n"
 
 
 def _text(default: object) -> str:

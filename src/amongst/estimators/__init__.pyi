@@ -24,7 +24,7 @@ ESTIMATORS: Mapping[str, type[PartialLabelClassifier]]
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ALIMClassifier(NeuralClassifier):
-    """PiCO, with 1 on candidates and λ on other labels in place of the set, and a mixed loss:"""
+    """ALIM: Xu et al., ALIM: Adjusting Label Importance Mechanism, NeurIPS 2023."""
 
     width: int = 128
     queue: int = 8192
@@ -43,23 +43,22 @@ class ALIMClassifier(NeuralClassifier):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class AverageClassifier(NeuralClassifier):
-    """The mean of ψ(g_z) over z ∈ s, by the weights of the candidates where they have some."""
+    """Average: Jin & Ghahramani, Learning with Multiple Labels, 2002."""
 
     psi: str = "cross_entropy"
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class CAVLClassifier(NeuralClassifier):
-    """−log p of the candidate with the largest |1 − v_z| g_z, as a second pass after the step has it; at"""
+    """CAVL: Zhang et al., Exploiting Class Activation Value, ICLR 2022."""
 
     activation: str = "score"
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class CCClassifier(NeuralClassifier):
-    """−log Σ_{z∈s} p_z; with weights π of the candidates −log Σ π_z p_z."""
+    """CC: Feng et al., Provably Consistent Partial-Label Learning, 2020."""
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class CLPLClassifier(NeuralClassifier):
-    """ψ(max_{z∈s} g_z) + Σ_{z∉s} ψ(−g_z), or with ``form="mean"`` ψ of the mean score over s."""
+    """CLPL: Cour et al., Learning from Partial Labels, JMLR 2011."""
 
     psi: str = "squared_hinge"
     form: str = "mean"
@@ -67,7 +66,7 @@ class CLPLClassifier(NeuralClassifier):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class CRDPLLClassifier(NeuralClassifier):
-    """−Σ_{z∉s} log(1 − p_z) of the first view + λ(t) Σ_views KL(c ‖ p), with c on s proportional to the"""
+    """CRDPLL: Wu et al., Revisiting Consistency Regularization for Deep PLL, ICML 2022."""
 
     views: int = 3
     weight: float = 1.0
@@ -75,7 +74,7 @@ class CRDPLLClassifier(NeuralClassifier):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class DIRKClassifier(NeuralClassifier):
-    """−Σ_z r_z log p_z + `weight` · contrast, for sets that depend on the instance: r is a teacher's p,"""
+    """DIRK: Wu et al., Distilling Reliable Knowledge for Instance-Dependent PLL, AAAI 2024."""
 
     width: int = 128
     queue: int = 4096
@@ -87,7 +86,7 @@ class DIRKClassifier(NeuralClassifier):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LWClassifier(NeuralClassifier):
-    """α Σ_{z∈s} w_z ψ(g_z) + β Σ_{z∉s} w_z ψ(−g_z), w from the scores on either side of s."""
+    """LW: Wen et al., Leveraged Weighted Loss, ICML 2021."""
 
     psi: str = "cross_entropy"
     beta: float | str = "auto"
@@ -98,7 +97,7 @@ class LWClassifier(NeuralClassifier):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LWViewsClassifier(NeuralClassifier):
-    """Mean over views of λ(t) α Σ_{z∈s} w_z ψ(g_z) + β Σ_{z∉s} w_z ψ(−g_z), the cross-entropy ψ by default:"""
+    """LW with views: Wen et al., Leveraged Weighted Loss, ICML 2021, with views as CRDPLL has them."""
 
     views: int = 2
     beta: float = 1.0
@@ -114,26 +113,26 @@ class LWViewsClassifier(NeuralClassifier):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class MeanTeacherClassifier(NeuralClassifier):
-    """−Σ_{z∈s} c_z log p_z with c the softmax over s of a teacher's scores on the second view; after each"""
+    """Mean teacher: Tarvainen & Valpola, Mean teachers are better role models, NeurIPS 2017."""
 
     ema: float = 0.99
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class MinimumClassifier(NeuralClassifier):
-    """min_{z∈s} ψ(g_z): only the best candidate counts, the one of the largest g_z + log π_z where"""
+    """Minimum: Lv et al., Progressive Identification of True Labels, ICML 2020."""
 
     psi: str = "cross_entropy"
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class MixupClassifier(NeuralClassifier):
-    """−Σ_z (λ c_z + (1 − λ) c'_z) log p_z of λ x + (1 − λ) x', with x' another row of the batch and λ from"""
+    """PRODEN with mixup: Zhang et al., mixup: Beyond Empirical Risk Minimization, ICLR 2018."""
 
     mix: float = 1.0
     keep: float = 0.9
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PALSClassifier(NeuralClassifier):
-    """Mean over views of −Σ t_z log p_z of reliable rows, mixed with other ones by λ of Beta(`mix`,"""
+    """PALS: Saravanan et al., Pseudo-labelling meets Label Smoothing, CVPRW 2025."""
 
     views: int = 2
     neighbours: int = 15
@@ -145,7 +144,7 @@ class PALSClassifier(NeuralClassifier):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PaPiClassifier(NeuralClassifier):
-    """−Σ c_z log p_z of the first view + α Σ_views [λ KL(c ‖ r) + (1 − λ) KL(c' ‖ r)], with r the softmax"""
+    """PaPi: Xia et al., Towards Effective Visual Representations for PLL, CVPR 2023."""
 
     width: int = 128
     temperature: float = 0.3
@@ -159,7 +158,7 @@ class PaPiClassifier(NeuralClassifier):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PiCOClassifier(NeuralClassifier):
-    """−Σ s_z log p_z + `weight` · contrast: a row's embedding q of its first view nears those, by a slow"""
+    """PiCO: Wang et al., PiCO: Contrastive Label Disambiguation, ICLR 2022."""
 
     width: int = 128
     queue: int = 8192
@@ -173,7 +172,7 @@ class PiCOClassifier(NeuralClassifier):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class POPClassifier(NeuralClassifier):
-    """Mean over views of −Σ_{z∈s} c_z log p_z, c the softmax over s of the first view's scores at the"""
+    """POP: Xu et al., Progressive Purification for Instance-Dependent PLL, ICML 2023."""
 
     views: int = 3
     start: float = 0.04
@@ -182,17 +181,15 @@ class POPClassifier(NeuralClassifier):
     growth: float = 0.001
     highest: float = 0.4
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class PRODENClassifier(NeuralClassifier):
-    """−Σ_{z∈s} c_z log p_z, with c the softmax over s of the scores that gave the row's last loss."""
+    """PRODEN: Lv et al., Progressive Identification of True Labels, ICML 2020."""
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class RCClassifier(NeuralClassifier):
-    """−Σ_{z∈s} c_z log p_z, with c from a second pass after the optimiser's step."""
+    """RC: Feng et al., Provably Consistent Partial-Label Learning, 2020."""
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class RECORDSClassifier(NeuralClassifier):
-    """Σ_views [−Σ_{z∉s} log(1 − p_z) + KL(c ‖ p)], c over s from the geometric mean of all views at the"""
+    """RECORDS: Hong et al., Long-Tailed PLL via Dynamic Rebalancing, ICLR 2023."""
 
     views: int = 2
     memory: float = 0.9
@@ -201,7 +198,7 @@ class RECORDSClassifier(NeuralClassifier):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SoLarClassifier(NeuralClassifier):
-    """η [−Σ t_z log p_z of the first view, of the second, and of a mixed one] over trusted rows"""
+    """SoLar: Wang et al., SoLar: Sinkhorn Label Refinery, NeurIPS 2022."""
 
     queue: int = 16384
     sharpness: float = 3.0
