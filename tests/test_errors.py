@@ -10,7 +10,11 @@ import pytest
 from amongst import errors
 from amongst.errors import AmongstError, AmongstWarning, InputError, Shown, named
 
-KINDS = [getattr(errors, name) for name in errors.__all__ if name[0].isupper() and name != "Shown"]
+KINDS = [
+    kind
+    for name, kind in vars(errors).items()
+    if isinstance(kind, type) and issubclass(kind, Exception) and not name.startswith("_")
+]
 
 
 def test_each_reader_has_its_own_words() -> None:

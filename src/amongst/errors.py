@@ -17,24 +17,6 @@ from typing import Any
 
 from amongst.wording import one_line, without_secrets
 
-__all__ = [
-    "AmongstError",
-    "AmongstWarning",
-    "DataNotFoundError",
-    "DivergenceError",
-    "FileFormatError",
-    "InputError",
-    "MissingDependencyError",
-    "Shown",
-    "StoreError",
-    "as_option",
-    "named",
-    "one_line",
-    "reading",
-    "warn",
-    "without_secrets",
-]
-
 
 class _Nothing:
     def __repr__(self) -> str:

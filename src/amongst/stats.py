@@ -12,18 +12,6 @@ from scipy import stats
 from amongst.checks import check_choice, check_integer, check_number
 from amongst.errors import InputError
 
-__all__ = [
-    "Alternative",
-    "FriedmanNemenyi",
-    "Summary",
-    "friedman_nemenyi",
-    "holm",
-    "least_p",
-    "paired_t",
-    "summarize",
-    "wilcoxon_signed_rank",
-]
-
 Floats = npt.NDArray[np.float64]
 Alternative = Literal["two-sided", "greater", "less"]
 

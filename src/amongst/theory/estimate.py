@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq
 
-from amongst.candidates import as_candidates
+from amongst.candidates import as_candidates, estimated_q
 from amongst.checks import as_numbers, check_integer, check_number, on_host
 from amongst.errors import AmongstWarning, DivergenceError, InputError, warn
 from amongst.theory.law import as_posterior, no_shape
@@ -43,7 +43,7 @@ def estimate_uniform_q(sets: Any, *, exclude_full: bool = False) -> Estimate:
     if n < 2 or k < 2:
         problem = f"has {n} rows and {k} classes; at least two of each are needed."
         raise InputError(problem, code="too-few", argument="sets")
-    share = float(candidates.sizes.mean() - 1) / (k - 1)
+    share = estimated_q(candidates)
     error = float(candidates.sizes.std(ddof=1)) / (n**0.5 * (k - 1))
     if exclude_full:
         share, error = _untruncated(share, error, k)

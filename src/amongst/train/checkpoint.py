@@ -21,9 +21,10 @@ from torch import Tensor, nn
 
 from amongst.algorithms import Method, Recipe
 from amongst.algorithms._base import described, first_weights
-from amongst.errors import AmongstError, AmongstWarning, InputError, named, one_line, warn
+from amongst.errors import AmongstError, AmongstWarning, InputError, named, warn
 from amongst.files import read_archive, under, write_archive
 from amongst.train.run import Kept, Settings, Training, TrainingData
+from amongst.wording import one_line
 
 __all__ = [
     "Checkpoint",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from amongst.candidates import as_candidates
+from amongst.candidates import as_candidates, estimated_q
 from amongst.checks import check_integer, check_number
 from amongst.errors import AmongstWarning, InputError, warn
 
@@ -76,7 +76,7 @@ def estimate_label_q(
     if n < 1 or k < 2:
         raise InputError(f"sets has {n} rows and {k} classes; one row and two classes are needed.")
     patterns, counts = _distinct(candidates.mask)
-    common = float(np.clip((candidates.sizes.mean() - 1) / (k - 1), TINY, 1 - TINY))
+    common = float(np.clip(estimated_q(candidates), TINY, 1 - TINY))
     check_number("uniform_rows", uniform_rows or 0, low=0)
     added = 10 * n**0.5 if uniform_rows is None else uniform_rows
     prior, rates = np.full(k, 1 / k), np.full(k, common)

@@ -16,10 +16,11 @@ from amongst.accel.population.cohort import Cohort
 from amongst.accel.population.member import Member
 from amongst.algorithms._base import described
 from amongst.data.features import Features
-from amongst.errors import FileFormatError, StoreError, one_line
+from amongst.errors import FileFormatError, StoreError
 from amongst.files import clear_abandoned, temporary_prefix
 from amongst.train.callbacks import Watch
 from amongst.train.checkpoint import digest_of, mark_of_model
+from amongst.wording import one_line
 
 
 def mark_of_task(features: Features, watch: Sequence[Watch], columns: Sequence[str]) -> str:
