@@ -271,6 +271,17 @@ def test_a_sparse_matrix_whose_indices_leave_its_shape(
     assert caught.value.code == "unreadable"
 
 
+@pytest.mark.parametrize("write", [write_v5, write_v73])
+def test_rows_that_only_a_sparse_matrix_has_are_counted_before_it_is_made_dense(
+    tmp_path: Path, write: Callable[[Path, dict[str, Any]], None]
+) -> None:
+    """A file of 300 bytes took gigabytes, or said that it was too large."""
+    path = tmp_path / "x.mat"
+    write(path, contents() | {"data": sp.csc_matrix((2**31 - 1, 64))})
+    with pytest.raises(FileFormatError, match=r"4 × 12 .* 2147483647 rows"):
+        load_mat(path)
+
+
 def anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """The next file is read by a process of its own, with the limits that hold then."""
     monkeypatch.setattr(matlab, "_READERS", [])

@@ -52,8 +52,8 @@ class ArrayFile:
         """Whether it has the layout of the field, so that candidates and truth need no naming."""
         return self.is_mat and PARTIAL_TARGET in self.arrays
 
-    def array(self, argument: str, name: str) -> npt.NDArray[Any]:
-        """The array of that name, dense; `argument` named it."""
+    def stored(self, argument: str, name: str) -> Any:
+        """The array of that name, as the file has it; `argument` named it."""
         if name not in self.arrays:
             near = near_matches(name, self.arrays)
             raise InputError(
@@ -63,7 +63,11 @@ class ArrayFile:
                 got=name,
                 remedy=f"Did you mean {near[0]!r}?" if near else "",
             )
-        found = self.arrays[name]
+        return self.arrays[name]
+
+    def array(self, argument: str, name: str) -> npt.NDArray[Any]:
+        """The array of that name, dense."""
+        found = self.stored(argument, name)
         try:
             return found.toarray() if sp.issparse(found) else np.asarray(found)
         except (MemoryError, ValueError) as error:  # of a shape that no array has
@@ -114,21 +118,23 @@ class ArrayFile:
 
     def rows(self, argument: str, name: str, n: int) -> npt.NDArray[Any]:
         """The array of that name with a row for each of n examples; a matrix may be turned."""
+        self.check_rows(argument, name, n)
         found = np.atleast_1d(self.array(argument, name))
         first = self.is_mat or len(found) != n  # K×n is MATLAB's habit
-        turned = found.ndim == 2 and found.shape[1] == n and first
-        found = found.T if turned else found
-        if len(found) != n:
-            shape = " × ".join(map(str, found.shape))
+        return found.T if found.ndim == 2 and found.shape[1] == n and first else found
+
+    def check_rows(self, argument: str, name: str, n: int) -> None:
+        """Whether one side of it is n, which needs no dense array."""
+        shape = self.stored(argument, name).shape or (1,)
+        if n not in (shape if len(shape) == 2 else shape[:1]):
             raise InputError(
-                f"is {shape} in {self.path}, but there are {n} rows of features; one of its sides "
+                f"is {' × '.join(map(str, shape))} in {self.path}, but there are {n} rows of features; one of its sides "
                 "must be that long.",
                 code="lengths",
                 argument=argument,
                 got=name,
                 remedy="Transpose the features if their rows are not the examples.",
             )
-        return found
 
     def guess(self, separator: str = "|") -> str | None:
         """The array with a likely name, or the only 0/1 matrix besides the features; None where it is
@@ -185,11 +191,15 @@ def parts_of_arrays(file: ArrayFile, columns: Columns, found: dict[str, str]) ->
     """What a `Table` is made of."""
     if file.is_partial_mat and not columns.candidates and PARTIAL_TARGET not in columns.ignore:
         columns, found = _in_the_layout(file, columns)
-    features = file.features(_only("features", columns.features), columns.taken)
+    key, sets = _only("candidates", columns.candidates), None
+    named_one = _only("features", columns.features)
+    held = file.arrays.get(named_one or file.feature_name(columns.taken) or "")
+    if key is not None and sp.issparse(held):  # a short file may say that it has a billion rows
+        file.check_rows("candidates", key, held.shape[0])
+    features = file.features(named_one, columns.taken)
     n, d = features.shape
     names = tuple(f"x{column}" for column in range(d))
     check_finite(file.path, features, names, named_in_file=False)
-    key, sets = _only("candidates", columns.candidates), None
     if key is not None:
         rows = file.rows("candidates", key, n)
         sets = _candidates(file, key, rows, columns)
