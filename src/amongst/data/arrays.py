@@ -193,7 +193,7 @@ def parts_of_arrays(file: ArrayFile, columns: Columns, found: dict[str, str]) ->
         columns, found = _in_the_layout(file, columns)
     key, sets = _only("candidates", columns.candidates), None
     named_one = _only("features", columns.features)
-    held = file.arrays.get(named_one or file.feature_name(columns.taken) or "")
+    held: Any = file.arrays.get(named_one or file.feature_name(columns.taken) or "")
     if key is not None and sp.issparse(held):  # a short file may say that it has a billion rows
         file.check_rows("candidates", key, held.shape[0])
     features = file.features(named_one, columns.taken)
