@@ -1,20 +1,24 @@
-"""The paper's figures beside ours: in notes, in what a report says first, in a cell, and as a plot."""
+"""The paper's figures beside ours: in notes, in what a report says first, in a cell, and as a
+plot; and its figures."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from amongst.bench.figures import Figure, Series, variant_figure
 from amongst.bench.page import part
+from amongst.bench.payload import number as number_of
 from amongst.bench.tables import Entry, Table
 from amongst.bench.words import PAPER, epochs_of, number, signed, span
 from amongst.markup import Markup, element
 
 SCRIPT = Path(__file__).parent / "data" / "beside.js"
-"""Draws the differences to the paper."""
+"""Draws the differences to the paper, and the figures."""
 
 BOLD = "Bold differences are further than two standard errors from the paper."
 
@@ -77,3 +81,22 @@ def second_line(entry: Entry) -> Markup:
     )
     gap = part(f"diff {side}".strip(), signed(entry.difference), entry.n > 0)
     return element("span", shown, gap, class_="second-line")
+
+
+def drawn(tables: Sequence[Table]) -> list[dict[str, Any]]:
+    """Tables that are figures, for the script."""
+    shown = ((f"t{i}", table) for i, table in enumerate(tables) if table.layout.is_figure)
+    return [_figure(name, variant_figure(table)) for name, table in shown]
+
+
+def _figure(name: str, figure: Figure) -> dict[str, Any]:
+    def line(series: Series) -> dict[str, Any]:
+        ends = {n: list(map(number_of, getattr(series, n))) for n in ("mean", "low", "high")}
+        return {"label": series.label} | ends
+
+    panels = [
+        {"title": panel.title, "note": panel.note, "series": [line(s) for s in panel.series]}
+        for panel in figure.panels
+    ]
+    axes = {"xlabel": figure.xlabel, "x": figure.categories, "joined": figure.joined}
+    return {"id": name, **axes, "panels": panels}

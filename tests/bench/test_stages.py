@@ -17,7 +17,7 @@ from amongst.bench.estimate import check_data
 from amongst.bench.execute import LocalExecutor, Options
 from amongst.bench.plans import Plan, Request, make_plan, reproduce_command
 from amongst.bench.record import Record, Trial
-from amongst.bench.render import cell_text, to_markdown
+from amongst.bench.render import _figure, to_markdown
 from amongst.bench.report import build_report, read_report, to_html
 from amongst.bench.rounds import advance, at_most, next_round
 from amongst.bench.runner import Outcome, bind_plan, dry_run, run_plan
@@ -239,7 +239,7 @@ def test_a_criterion_that_was_not_asked_for_shows_how_little_it_has() -> None:
     plan = make_plan(request(criterion="risk"))
     entry = only(plan, found)
     assert (entry.n, entry.planned, entry.pending) == (1, 5, 0)
-    assert cell_text(entry) == "89.00 1/5"
+    assert "".join(_figure(entry)) == "89.00 1/5"
     assert place(Trial("d", "c", "m", "mlp", 0, settings=entry.settings)) == 1
     assert "1 of 1 cells lack some of their repeats." in notes(collect(found, plan))
     wider = make_plan(request(criterion="risk", keep=0.5))

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from amongst.bench import Record, Trial
 from amongst.bench.plans import Request, make_plan
-from amongst.bench.render import cell_text, to_csv, to_latex, to_markdown, to_rich
+from amongst.bench.render import _figure, to_csv, to_latex, to_markdown, to_rich
 from amongst.bench.report import found_plan
 from amongst.bench.tables import Table, collect
 
@@ -61,7 +61,7 @@ def test_ours_the_papers_and_the_difference_stand_in_every_form(
 ) -> None:
     text = render(mnist).replace("$\\pm$", "±").replace("$-$", "−").replace("\\*", "*")
     for entry in mnist.filled:
-        assert cell_text(entry).rstrip("*") in text
+        assert "".join(_figure(entry)).rstrip("*") in text
         assert entry.published is not None
         assert f"{entry.published.mean:.2f} ± {entry.published.std:.2f}" in text
         assert f"{abs(entry.difference):.2f}" in text

@@ -34,7 +34,8 @@ def assemble(
     """The whole page, one file that needs no other; its scripts fill what is empty here."""
     folder = files("amongst.bench").joinpath("templates")
     scripts = [folder.joinpath(name) for name in SCRIPTS]
-    scripts += [beside().SCRIPT] if any(table.published for table in tables) else []
+    paper = any(table.published or table.layout.is_figure for table in tables)
+    scripts += [beside().SCRIPT] if paper else []
     script = "\n".join(path.read_text("utf-8") for path in scripts)
     return document(
         title,

@@ -47,11 +47,6 @@ COLUMNS = {
 """Of a CSV file, and where in an entry they are."""
 
 
-def cell_text(entry: Entry) -> str:
-    """Mean ± standard deviation and its marks, without typography."""
-    return "".join(_figure(entry))
-
-
 def published_text(published: Published) -> str:
     """The paper's figure as printed, with its star."""
     return f"{number(published.mean)} ± {number(published.std)}{'*' * published.star}"

@@ -1,3 +1,12 @@
+const gap = (value) => (value == null ? NaN : value);
+function figure(article, data) {
+  const panels = $(".panels", article);
+  panels.classList.toggle("two", data.panels.length % 3 === 1);
+  panels.append(...data.panels.map(({ title, note, series }) => panel(title, note ? h("p", { class: "note" }, note)
+    : plot((width) => lineChart(width, { title, categories: data.x, xlabel: data.xlabel, unit: " %", joined: data.joined,
+      series: series.map((line) => ({ label: line.label, index: labelIndex(line.label),
+        x: data.x.map((_, i) => i), y: line.mean.map(gap), lo: line.low.map(gap), hi: line.high.map(gap) })) })))));
+}
 /* Ours minus the paper, a row for each dataset and condition, a mark for each method. */
 function differences(article, table) {
   const cells = table.cells.filter((cell) => cell.paper);
@@ -18,3 +27,4 @@ function differences(article, table) {
   $(".legend", article).append(...legend(methods, (chosen) => { on = chosen; box.redraw(); }));
 }
 for (const table of DATA.tables) differences(document.getElementById(table.id), table);
+for (const data of DATA.figures) figure(document.getElementById(data.id), data);

@@ -83,15 +83,6 @@ function drawPanels(holder, { table, dataset, on, name, whole }) {
   holder.replaceChildren(...drawings);
 }
 
-const gap = (value) => (value == null ? NaN : value);
-function figure(article, data) {
-  const panels = $(".panels", article);
-  panels.classList.toggle("two", data.panels.length % 3 === 1);
-  panels.append(...data.panels.map(({ title, note, series }) => panel(title, note ? h("p", { class: "note" }, note)
-    : plot((width) => lineChart(width, { title, categories: data.x, xlabel: data.xlabel, unit: " %", joined: data.joined,
-      series: series.map((line) => ({ label: line.label, index: labelIndex(line.label),
-        x: data.x.map((_, i) => i), y: line.mean.map(gap), lo: line.low.map(gap), hi: line.high.map(gap) })) })))));
-}
 /* Mean ranks with the critical difference: what is in the band is not told apart from the best. */
 function ranks(article, { ranking }) {
   if (!ranking) return;

@@ -32,6 +32,5 @@ for (const table of DATA.tables) {
   enhanceTable(article);
   ranks(article, table);
 }
-for (const data of DATA.figures) figure(document.getElementById(data.id), data);
 learningCurves($("#curves"));
 trialList($("#trials"));
