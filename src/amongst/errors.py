@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from amongst.wording import one_line, without_secrets
+from amongst.wording import one_line
 
 
 class _Nothing:
@@ -43,6 +43,10 @@ ROWS = ("command", "fitted")
 """Audiences to whom the rows of y are rows of a file."""
 
 _NAMED = re.compile("\ue000([^\ue001\ue002]*)(?:\ue001([^\ue002]*))?\ue002")
+_IN_URL = re.compile(r"(://[^\s:/@]*):\S*@")
+_IN_QUERY = re.compile(
+    r"(?i)\b((?:\w*passw(?:or)?d|pwd|passfile|token|secret|api_?key)=)[^&\s'\"]+"
+)
 
 
 def named(name: str, value: Any = NOTHING) -> str:
@@ -56,6 +60,15 @@ def named(name: str, value: Any = NOTHING) -> str:
         "" if value is NOTHING else f"\ue001{value if isinstance(value, Shown) else repr(value)}"
     )
     return f"\ue000{name}{shown}\ue002"
+
+
+def without_secrets(text: str) -> str:
+    """A text as it may be shown, kept or sent: no password of a URL stands in it.
+
+    >>> without_secrets("to go on: --study postgresql://me:secret@host/data?password=secret")
+    'to go on: --study postgresql://me:***@host/data?password=***'
+    """
+    return _IN_QUERY.sub(r"\1***", _IN_URL.sub(r"\1:***@", text))
 
 
 class Shown(str):

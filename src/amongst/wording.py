@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from contextvars import ContextVar
 
 COMMAND: ContextVar[str] = ContextVar("COMMAND", default="")
 """The command line that is running, as one would type it; empty where Python called."""
-
-_IN_URL = re.compile(r"(://[^\s:/@]*):\S*@")
-_IN_QUERY = re.compile(
-    r"(?i)\b((?:\w*passw(?:or)?d|pwd|passfile|token|secret|api_?key)=)[^&\s'\"]+"
-)
 
 
 def one_line(error: BaseException) -> str:
@@ -21,15 +15,6 @@ def one_line(error: BaseException) -> str:
     ('it is broken', 'KeyError')
     """
     return " ".join(str(error).split()).rstrip(".") or type(error).__name__
-
-
-def without_secrets(text: str) -> str:
-    """A text as it may be shown, kept or sent: no password of a URL stands in it.
-
-    >>> without_secrets("to go on: --study postgresql://me:secret@host/data?password=secret")
-    'to go on: --study postgresql://me:***@host/data?password=***'
-    """
-    return _IN_QUERY.sub(r"\1***", _IN_URL.sub(r"\1:***@", text))
 
 
 def counted(count: int, noun: str) -> str:

@@ -20,9 +20,9 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
-from amongst.errors import NOTHING, AmongstError, AmongstWarning, as_option
+from amongst.errors import NOTHING, AmongstError, AmongstWarning, as_option, without_secrets
 from amongst.processes import interrupts
-from amongst.wording import COMMAND, without_secrets
+from amongst.wording import COMMAND
 
 OPTIONS: ContextVar[Callable[[], Collection[str]] | None] = ContextVar("OPTIONS", default=None)
 """Tells the arguments that are options of the running command; None where any may be one."""

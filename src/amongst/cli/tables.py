@@ -312,7 +312,7 @@ def write_answer(answer: pd.DataFrame, table: Table, out: Path, safe: bool = Fal
     answer.insert(0, "row" if name is None or name in answer else name, table.index)
     write_table(harmless(answer) if safe else answer, out)
     if out != STANDARD:
-        tell(f"{counted(len(answer), 'row')} written to {out}")
+        tell(f"{len(answer):,} row{'s' * (len(answer) != 1)} written to {out}")
 
 
 def _draw_classes(sets: CandidateSets) -> None:

@@ -26,7 +26,7 @@ from amongst.candidates import CandidateSets
 from amongst.candidates.cells import class_array, plain_labels
 from amongst.checks import Seed, as_seed, check_share
 from amongst.data import hold_out
-from amongst.errors import InputError
+from amongst.errors import InputError, without_secrets
 from amongst.estimators import LWClassifier, PartialLabelClassifier, disambiguate
 from amongst.estimators.inputs import check_same_kind
 from amongst.estimators.pipelines import Estimator, classifier_of, prefix_of
@@ -43,7 +43,6 @@ from amongst.selection.study import (
     open_search,
     run_study,
 )
-from amongst.wording import without_secrets
 
 INCIDENTAL = ("random_state", "verbose", "device", "checkpoint", "n_init")
 """Parameters that may change while a study goes on."""
