@@ -99,6 +99,15 @@ def test_slices_equality_and_words() -> None:
     assert np.array_equal(sets[::-1].prior, sets.prior[::-1])
 
 
+def test_a_description_knows_of_weights() -> None:
+    sets = as_candidates(["a:3|b:1", "a"], kind="votes")
+    sparse = as_candidates(sp.csr_array(sets.prior), ["a", "b"], kind="votes")
+    for one in (sets, sparse):
+        assert one.describe().top_weight == 0.875
+        assert "0.88" in str(one.describe())
+    assert as_candidates(["a|b", "a"]).describe().top_weight is None
+
+
 def test_sparse_and_dense_agree() -> None:
     dense = np.array([[1.5, 0.5, 0], [0, 4, 0], [2, 0, 2]])
     a, b = as_candidates(dense), as_candidates(sp.csr_array(dense))

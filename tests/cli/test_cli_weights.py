@@ -12,7 +12,9 @@ import pytest
 
 from amongst import CrowdClassifier, load
 from amongst.cli import main
+from amongst.cli.training import Training
 from amongst.data import read_table
+from amongst.errors import InputError
 from amongst.estimators import PRODENClassifier
 
 RNG = np.random.default_rng(0)
@@ -122,3 +124,10 @@ def test_fit_names_the_way_that_judges_raters(
     quick = ["--model", "linear", "--epochs", "1", "--quiet"]
     run("fit", "all.csv", "-c", "a,b,c,d", "--out", "model", *quick)
     assert "--method crowd" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("option", ["outside", "checkpoint", "beta"])
+def test_crowd_has_only_the_options_of_a_network_that_is_fitted_in_turn(option: str) -> None:
+    with pytest.raises(InputError) as caught:
+        Training(method="crowd").chosen({option: "0.5"}, None, None, verbose=False)
+    assert f"--{option}" in str(caught.value)

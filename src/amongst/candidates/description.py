@@ -42,6 +42,7 @@ class Description:
     never_alone : classes that are in no singleton set.
     absent : classes that are in no set at all.
     agreement : of the raters, where who said what is known, else None.
+    top_weight : mean over the rows of the largest weight of a candidate, where there are weights.
 
     Examples
     --------
@@ -64,6 +65,7 @@ class Description:
     absent: list[Any]
     classes: list[Any]
     agreement: Agreement | None = None
+    top_weight: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON."""
@@ -78,6 +80,7 @@ class Description:
     def rows(self) -> list[tuple[str, str]]:
         """(what, value) pairs, for a table."""
         classes = ", ".join(map(str, self.classes[:8])) + ", …" * (self.n_classes > 8)
+        top = self.top_weight
         return [
             ("rows", f"{self.n:,}"),
             ("classes", f"{self.n_classes}: {classes}"),
@@ -88,6 +91,7 @@ class Description:
             ("largest overlap of 2 labels", f"{self.ambiguity_degree:.1%}"),
             ("classes never alone", counted_names(self.never_alone)),
             ("classes that never occur", counted_names(self.absent)),
+            *(() if top is None else [("mean of the largest weight", f"{top:.2f}")]),
             *(() if self.agreement is None else self.agreement.rows()),
         ]
 
@@ -127,6 +131,7 @@ def describe(sets: CandidateSets) -> Description:
         absent=sets.classes[total == 0].tolist(),
         classes=sets.classes.tolist(),
         agreement=None if sets.answers is None else agreement(sets.answers, k),
+        top_weight=None if sets.weights is None else float(sets.weights.max(axis=1).mean()),
     )
 
 

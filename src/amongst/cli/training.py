@@ -13,6 +13,9 @@ from amongst.registry import ALGORITHMS
 
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
 
+NOT_IN_TURN = {"outside", "checkpoint", "verbose"}
+"""What a network has no use for that `crowd` fits again and again, to weights of all classes."""
+
 
 @dataclass(frozen=True)
 class Training:
@@ -72,24 +75,25 @@ class Training:
                 "tries many methods as they are; it has no settings to search. Use amongst fit."
             )
             raise InputError(problem, code="no-grid", argument="method", got=method)
-        if check_choice("method", method, {*ALGORITHMS, *LEARNERS, "crowd"}) == "crowd":
-            from amongst.estimators import CrowdClassifier
-
-            head = replace(self, method="proden").estimator(beta, verbose=False, **settings)
-            return CrowdClassifier(head, random_state=self.seed)
-        made = learner(method)
+        crowd = check_choice("method", method, {*ALGORITHMS, *LEARNERS, "crowd"}) == "crowd"
+        made = learner("proden" if crowd else method)
         outside = settings.pop("outside", None)
         numbers = {"beta": beta, "outside": outside}
         asked = self._asked() | settings
         asked |= {name: None if v is None else _number(v) for name, v in numbers.items()}
-        own = made.get_params(deep=False)
+        own = {*made.get_params(deep=False)} - (NOT_IN_TURN if crowd else set())
         for name, value in asked.items():
             if value is not None and name not in own:
                 option = name.replace("_", "-")
                 raise InputError(f"--method {method} has no --{option}; leave it out.")
         given = {name: value for name, value in asked.items() if value is not None}
         free = {"device": self.device, "random_state": self.seed, "verbose": verbose}
-        return made.set_params(**given, **{n: v for n, v in free.items() if n in own})
+        made.set_params(**given, **{n: v for n, v in free.items() if n in own})
+        if not crowd:
+            return made
+        from amongst.estimators import CrowdClassifier
+
+        return CrowdClassifier(made, random_state=self.seed)
 
     def chosen(
         self, settings: Mapping[str, Any], budget: str | None, folds: int | None, verbose: bool
