@@ -294,3 +294,19 @@ def test_explain_says_why_a_forest_from_a_file_has_no_ensemble(
     assert "loaded from a file cannot be trained anew" in said
     assert "Pass --ensemble 0" in said
     assert "Frozen" not in said
+
+
+def test_labels_that_come_together_are_said_where_chance_is_relied_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A wren is seen with a robin and an owl with a kite: then there is no telling who is right."""
+    monkeypatch.chdir(tmp_path)
+    frame, truth = birds()
+    pairs = {"owl": "kite|owl", "kite": "kite|owl", "wren": "robin|wren"}
+    for cells, expected in (([pairs[t] for t in truth], True), (frame["species"], False)):
+        frame.assign(species=cells).to_csv("birds.csv", index=False)
+        options = ("--method", "plknn", "--folds", "2", "--out", "a.model")
+        assert run("fit", "birds.csv", "-c", "species", *options) == 0
+        assert ("'kite' and 'owl' are together in" in capsys.readouterr().out) is expected
+        assert run("explain", "a.model", "birds.csv", "--ensemble", "0") == 0
+        assert ("'kite' and 'owl' are together in" in capsys.readouterr().out) is expected

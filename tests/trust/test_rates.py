@@ -9,6 +9,7 @@ import pytest
 from amongst.candidates import CandidateSets, class_dependent, uniform
 from amongst.errors import AmongstWarning, InputError
 from amongst.selection import estimate_label_q
+from amongst.trust import not_by_chance
 
 Array = npt.NDArray[np.float64]
 
@@ -82,3 +83,24 @@ def test_extremes_stay_finite(sets: list[str]) -> None:
     found = estimate_label_q(sets)
     assert np.isfinite(found.rates).all()
     assert found.prior.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_chance_is_not_refuted_by_chance(seed: int) -> None:
+    """Few and many rows, classes of any frequency, and rates of each label's own."""
+    rng = np.random.default_rng(seed)
+    n, k = int(rng.choice([20, 150, 2000])), int(rng.choice([3, 10, 30]))
+    labels = rng.choice(k, n, p=rng.dirichlet(np.full(k, 2.0)))
+    rates = np.where(np.eye(k, dtype=bool), 1.0, rng.uniform(0.02, 0.6, k))
+    assert not_by_chance(class_dependent(labels, rates, seed=seed)) is None
+
+
+def test_labels_that_come_together_are_named() -> None:
+    """Beside each true label a neighbour: 0 with 1, 2 with 3, 4 with 5; the most frequent pair stands out."""
+    labels = np.array([0, 1, 2, 3, 4, 5] * 20 + [4] * 60)
+    found = not_by_chance([{label, label ^ 1} for label in labels.tolist()])
+    assert found is not None
+    assert (found.labels, found.rows) == ((4, 5), 100)
+    assert found.expected < 60
+    assert not_by_chance([{0, 1}, {0}, {1}] * 30) is None  # of two labels nothing can be told
+    assert not_by_chance([{0}, {1}, {2}] * 30) is None

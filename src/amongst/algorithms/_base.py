@@ -397,7 +397,7 @@ def scored(network: nn.Module, x: Tensor, n_classes: int) -> Tensor:
 
 def warn_unused(title: str) -> None:
     """Of weights of candidates, for which there is no place."""
-    problem = f"{title} takes all candidates alike: their weights do not count."
+    problem = f"has weights, which {title} does not use: it takes all candidates alike."
     remedy = f"Choose a method that uses them, such as {named('method', 'lw')}."
     warn(AmongstWarning(problem, code="weights-unused", argument="y", remedy=remedy))
 

@@ -264,6 +264,18 @@ def tell_truth(table: Table, sets: CandidateSets) -> None:
         tell(f"the true label is no candidate in {rows}, {outside / len(sets):.1%}")
 
 
+def tell_company(sets: CandidateSets) -> None:
+    """Which labels come together far more than by chance; nothing where none do."""
+    from amongst.trust import not_by_chance
+
+    found = not_by_chance(sets)
+    if found is not None:
+        tell(
+            f"Wrong labels are not there by chance: {found}. So more answers may be wrong than "
+            "estimated, and the model may be too sure."
+        )
+
+
 def labels_of(folder: Path, candidates: Any) -> tuple[Path, Names]:
     """Of a folder, the table that ``--candidates`` names first, and the columns that it names then."""
     first, *columns = list(candidates or ()) or [""]

@@ -22,6 +22,7 @@ from amongst.cli.files import (
     file_of_labels,
     grouped,
     sets_of,
+    tell_company,
     write_table,
 )
 from amongst.cli.saying import screen, tell
@@ -94,6 +95,7 @@ def explain(
         write_answer(_flat(found.rows), table, out)
     if out != STANDARD:
         _show(found)
+        tell_company(sets)
 
 
 def _write_page(

@@ -27,6 +27,7 @@ from amongst.cli.files import (
     labels_of,
     save_model,
     sets_of,
+    tell_company,
     tell_truth,
     text_model,
     with_embeddings,
@@ -158,6 +159,7 @@ def fit(
         tell(line)
     if hasattr(estimator, "leaderboard_"):
         _show_leaderboard(estimator)
+        tell_company(sets)
     else:
         tell("How often it is wrong on new rows is not known: --folds 5 estimates it.")
     if sets.answers is not None and training.method != "crowd":

@@ -19,11 +19,12 @@ from amongst.trust.conformal import (
 from amongst.trust.explanation import Explanation, ask_order, expected_right, explain_rows
 from amongst.trust.outside import Outside, chance_outside, fit_outside
 from amongst.trust.page import explained_page, gallery
-from amongst.trust.rates import LabelRates, estimate_label_q
+from amongst.trust.rates import Company, LabelRates, estimate_label_q, not_by_chance
 
 __all__ = [
     "FLOOR",
     "Calibration",
+    "Company",
     "Explanation",
     "LabelRates",
     "Law",
@@ -40,6 +41,7 @@ __all__ = [
     "fit_temperature",
     "gallery",
     "log_beliefs",
+    "not_by_chance",
     "prediction_sets",
     "reliability",
     "set_risk",

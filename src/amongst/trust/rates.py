@@ -15,6 +15,12 @@ from amongst.errors import AmongstWarning, InputError, warn
 Array = npt.NDArray[np.float64]
 TINY = 1e-9
 
+REFUTED, MATERIAL = 2.0, 0.2
+"""From which on labels do not come by chance; see `not_by_chance`."""
+
+MOST_LABELS = 1000
+"""So many are looked at in pairs."""
+
 
 @dataclass(frozen=True, eq=False)
 class LabelRates:
@@ -94,6 +100,67 @@ def estimate_label_q(
         )
     )
     return LabelRates(rates, prior, max_iterations)
+
+
+@dataclass(frozen=True, eq=False)
+class Company:
+    """Two labels that are candidates together more often than chance has it.
+
+    Attributes
+    ----------
+    labels : the two.
+    rows : in how many rows they are together.
+    expected : in how many they were by chance.
+
+    >>> str(Company(("cow", "grass"), 71, 10.4))
+    "'cow' and 'grass' are together in 71 rows, by chance in about 10"
+    """
+
+    labels: tuple[Any, Any]
+    rows: int
+    expected: float
+
+    def __str__(self) -> str:
+        one, other = self.labels
+        rows = f"{self.rows:,} rows, by chance in about {self.expected:,.0f}"
+        return f"{one!r} and {other!r} are together in {rows}"
+
+
+def not_by_chance(sets: Any) -> Company | None:
+    """The two labels that come together most beyond chance; None where labels come by chance.
+
+    By the law of `estimate_label_q`, E_jk = n (π_j q_k + π_k q_j + (1 − π_j − π_k) q_j q_k) rows have both
+    j and k. C_jk have. Chance is refuted where the mean of (C − E)² / E over all pairs, about 1 by that
+    law, is above `REFUTED`, and Σ max(C − E, 0) is more than `MATERIAL` of Σ C. Then what rests on that
+    law is too sure, such as estimated errors and confidences. Beyond `MOST_LABELS` labels it is not
+    looked at.
+
+    Examples
+    --------
+    >>> from amongst.candidates import uniform
+    >>> labels = np.arange(4).repeat(100)
+    >>> print(not_by_chance(uniform(labels, q=0.3, seed=0)))
+    None
+    >>> print(not_by_chance([{0, 1}, {2, 3}] * 100))
+    0 and 1 are together in 100 rows, by chance in about 44
+    """
+    candidates = as_candidates(sets)
+    if candidates.n_classes > MOST_LABELS or len(candidates) < 1 or candidates.n_classes < 3:
+        return None
+    found, mask = estimate_label_q(candidates), candidates.mask.astype(np.float64)
+    first, second = np.triu_indices(candidates.n_classes, 1)
+    q, pi = found.rates, found.prior
+    one, other = pi[first], pi[second]
+    apart = np.maximum(1 - one - other, 0) * q[first] * q[second]
+    expected = len(mask) * (one * q[second] + other * q[first] + apart)
+    seen = (mask.T @ mask)[first, second]
+    gain = (seen - expected) / np.sqrt(np.maximum(expected, 0.5))
+    more = np.maximum(seen - expected, 0).sum()
+    if (gain**2).mean() <= REFUTED or more <= MATERIAL * seen.sum():
+        return None
+    at, classes = int(gain.argmax()), candidates.classes.tolist()
+    pair = classes[first[at]], classes[second[at]]
+    return Company(pair, int(seen[at]), float(expected[at]))
 
 
 def _round(
