@@ -12,6 +12,7 @@ from amongst.candidates import CandidateSets
 from amongst.candidates.container import LARGEST
 from amongst.errors import InputError
 from amongst.estimators.ensemble import explain, unseen
+from amongst.estimators.inputs import Floats
 from amongst.train.doubts import LIKELY, as_share
 from amongst.trust import (
     Calibration,
@@ -22,8 +23,6 @@ from amongst.trust import (
     prediction_sets,
     tempered,
 )
-
-Floats = npt.NDArray[np.floating[Any]]
 
 
 class Answers:

@@ -29,11 +29,10 @@ from amongst.devices import made_on_cpu, threads_that_are_there
 from amongst.errors import AmongstWarning, InputError, named, warn
 from amongst.estimators.answers import Answers
 from amongst.estimators.inputs import HOLES, as_fitted, check_same_kind, explained, stacked
+from amongst.estimators.inputs import Floats as Floats
 from amongst.estimators.persistence import save
 from amongst.files import Arrays
 from amongst.train.doubts import LIKELY
-
-Floats = npt.NDArray[np.floating[Any]]
 
 TAKEN = ("string", "number", "date", "datetime", "datetime with a zone")
 """Kinds of labels."""

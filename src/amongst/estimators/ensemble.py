@@ -32,6 +32,7 @@ from amongst.checks import as_seed, check_integer
 from amongst.data import stratified_folds
 from amongst.devices import as_device, made_on_cpu
 from amongst.errors import AmongstError, AmongstWarning, DivergenceError, InputError, named, warn
+from amongst.estimators.inputs import Floats
 from amongst.metrics import approximated_accuracy
 from amongst.train import (
     Callback,
@@ -45,7 +46,6 @@ from amongst.train import (
 from amongst.trust import Explanation
 
 Rows = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.floating[Any]]
 
 Network = Any
 """A `NeuralClassifier`, which stands above this module."""

@@ -20,9 +20,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
 from amongst.errors import InputError
+from amongst.estimators.inputs import Floats
 from amongst.files import Arrays
-
-Floats = npt.NDArray[np.floating[Any]]
 
 LEAF = -1
 """Where a node has no child."""

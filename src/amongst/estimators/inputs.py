@@ -16,6 +16,7 @@ from amongst.checks import on_host
 from amongst.errors import InputError
 
 Labels = npt.NDArray[Any]
+Floats = npt.NDArray[np.floating[Any]]
 
 TEXT = "Encode them as numbers, as with OneHotEncoder in a pipeline, or leave them out."
 HOLES = "Fill them in, as with SimpleImputer in a pipeline, or drop the rows."

@@ -10,6 +10,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
@@ -22,7 +23,7 @@ from amongst.checks import check_integer
 from amongst.devices import made_on_cpu
 from amongst.errors import InputError, named
 from amongst.models.images import WRN28, FastNet, ResNet18
-from amongst.models.pretrained import TIMM, Timm, timm_network
+from amongst.models.pretrained import TIMM, Timm
 from amongst.registry import Registry
 
 PAPER_WIDTHS = (300, 300, 300, 300)
@@ -278,12 +279,9 @@ def build_model(
                 "give an nn.Module."
             )
         return made
-    if spec.startswith(TIMM):
-        _check_images(spec, shape, Timm.smallest)
-        with seeded(seed):
-            return timm_network(spec, shape, n_classes, **options)
-    kind: Any = OURS.get(spec) or MODELS.choose(spec)
-    if smallest := getattr(kind, "smallest", 0):
+    timm = partial(Timm, spec) if spec.startswith(TIMM) else None
+    kind: Any = timm or OURS.get(spec) or MODELS.choose(spec)
+    if smallest := getattr(Timm if timm else kind, "smallest", 0):
         _check_images(spec, shape, smallest)
     _check_options(spec, kind, options)
     with seeded(seed):

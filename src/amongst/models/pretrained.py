@@ -21,8 +21,8 @@ UNTRAINED = ":untrained"
 
 
 class Timm(ImageNetwork):
-    """A network of timm with its pre-trained weights, or `pretrained=False`; it normalises images of
-    [0, 1] as it wants them. What has no pre-trained weights, or no way to the net, says so."""
+    """The network that ``"timm:NAME"`` means, with its pre-trained weights, or with random ones by
+    ``"timm:NAME:untrained"`` or `pretrained=False`; it normalises images of [0, 1] as it wants them. What has no pre-trained weights, or no way to the net, says so."""
 
     smallest = 1
     recipe = MappingProxyType(
@@ -37,9 +37,11 @@ class Timm(ImageNetwork):
     )
 
     def __init__(
-        self, in_shape: Sequence[int], n_classes: int, name: str, pretrained: bool = True
+        self, spec: str, in_shape: Sequence[int], n_classes: int, pretrained: bool = True
     ) -> None:
         super().__init__(in_shape)
+        name = spec.removeprefix(TIMM).removesuffix(UNTRAINED)
+        pretrained = pretrained and not spec.endswith(UNTRAINED)
         timm: Any = optional_import("timm", extra="timm", purpose=f"the network {TIMM + name!r}")
         try:
             self.network = timm.create_model(
@@ -63,12 +65,3 @@ class Timm(ImageNetwork):
         """Normalised images to scores (B, K)."""
         found: Tensor = self.network(x)
         return found
-
-
-def timm_network(
-    spec: str, in_shape: Sequence[int], n_classes: int, pretrained: bool = True
-) -> Timm:
-    """The network that ``"timm:NAME"`` or ``"timm:NAME:untrained"`` means."""
-    name = spec.removeprefix(TIMM)
-    bare = name.removesuffix(UNTRAINED)
-    return Timm(in_shape, n_classes, bare, pretrained and bare == name)

@@ -22,13 +22,11 @@ from sklearn.svm import SVC, LinearSVC
 from amongst.bars import bar
 from amongst.checks import Seed, check_choice, check_integer, check_number
 from amongst.errors import AmongstWarning, warn
-from amongst.estimators.classical._neighbours import chunks
+from amongst.estimators.classical._neighbours import Floats, Rows, chunks
 from amongst.estimators.classical._scaling import ScaledClassifier
 from amongst.files import Arrays
 from amongst.wording import readable
 
-Floats = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.int64]
 Task = tuple[Rows, npt.NDArray[np.bool_]]
 """Row numbers, and whether each of these rows is positive."""
 

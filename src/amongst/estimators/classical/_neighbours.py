@@ -14,6 +14,7 @@ from amongst.errors import InputError
 
 Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 
 CHUNK_BYTES = 2**26
 

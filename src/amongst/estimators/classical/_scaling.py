@@ -14,10 +14,9 @@ from amongst.checks import check_choice
 from amongst.data import fit_scaling
 from amongst.errors import InputError
 from amongst.estimators.base import PartialLabelClassifier, check_row_size
+from amongst.estimators.classical._neighbours import Floats
 from amongst.files import Arrays
 from amongst.trust import tempered
-
-Floats = npt.NDArray[np.float64]
 
 SCALINGS = ("standard", "unit", "standard+unit")
 """Columns to mean 0 and variance 1; rows to length 1; the one, then the other."""

@@ -14,6 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from amongst.candidates import CandidateSets
 from amongst.checks import check_integer, check_number
 from amongst.estimators.classical._neighbours import (
+    Floats,
+    Rows,
     check_neighbours,
     chunks,
     index_rows,
@@ -23,9 +25,6 @@ from amongst.estimators.classical._neighbours import (
 from amongst.estimators.classical._scaling import TemperedClassifier, fit_scaler
 from amongst.files import Arrays
 from amongst.trust import fit_temperature
-
-Floats = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.int64]
 
 STILL = 1e-4
 

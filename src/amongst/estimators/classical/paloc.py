@@ -15,11 +15,9 @@ from amongst.candidates import CandidateSets
 from amongst.checks import as_seed, check_number
 from amongst.errors import InputError
 from amongst.estimators.classical._machines import MachineClassifier, Machines, Task, fit_map
+from amongst.estimators.classical._neighbours import Floats, Mask
 from amongst.estimators.classical._scaling import fit_scaler
 from amongst.files import Arrays
-
-Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
 TIE = 1e-3
 SMALL = 1e-12

@@ -14,10 +14,9 @@ from amongst.candidates import CandidateSets
 from amongst.checks import as_seed, check_integer, check_number, spawn
 from amongst.errors import InputError
 from amongst.estimators.classical._machines import MachineClassifier, Machines, Task, fit_map
+from amongst.estimators.classical._neighbours import Floats, Mask
 from amongst.estimators.classical._scaling import fit_scaler
 
-Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 Codes = npt.NDArray[np.int8]
 
 DRAWS = 100

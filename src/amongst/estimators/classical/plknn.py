@@ -11,11 +11,15 @@ import numpy.typing as npt
 
 from amongst.candidates import CandidateSets
 from amongst.checks import check_choice
-from amongst.estimators.classical._neighbours import check_neighbours, chunks, index_rows, nearest
+from amongst.estimators.classical._neighbours import (
+    Floats,
+    check_neighbours,
+    chunks,
+    index_rows,
+    nearest,
+)
 from amongst.estimators.classical._scaling import ScaledClassifier, fit_scaler
 from amongst.files import Arrays
-
-Floats = npt.NDArray[np.float64]
 
 WEIGHTS = ("distance", "uniform")
 

@@ -15,10 +15,10 @@ from amongst.candidates import CandidateSets
 from amongst.checks import Seed, as_seed, check_integer
 from amongst.data import stratified_folds
 from amongst.estimators.classical._machines import FeatureMap, fit_map
+from amongst.estimators.classical._neighbours import Floats
 from amongst.estimators.classical._scaling import TemperedClassifier, fit_scaler
 from amongst.trust import fit_temperature, set_risk, tempered
 
-Floats = npt.NDArray[np.float64]
 Parts = list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]
 
 EITHER = ("standard", None)

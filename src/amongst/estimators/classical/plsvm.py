@@ -13,11 +13,9 @@ from scipy.optimize import minimize
 from amongst.candidates import CandidateSets
 from amongst.checks import Seed, as_seed, check_choice, check_integer, check_number
 from amongst.estimators.classical._machines import FeatureMap, fit_map
+from amongst.estimators.classical._neighbours import Floats, Mask
 from amongst.estimators.classical._scaling import TemperedClassifier, fit_scaler
 from amongst.trust import fit_temperature
-
-Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
 KERNELS = ("linear", "nystroem", "fourier")
 TEMPERATURES = (1.0, 0.1, 0.01, 0.001)
