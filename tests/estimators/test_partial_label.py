@@ -145,7 +145,7 @@ def test_a_saved_model_answers_as_before(tmp_path: Path, estimator: Any, n_class
     np.testing.assert_allclose(loaded.predict_proba(X), fitted.predict_proba(X), atol=1e-12)
     with pytest.raises(InputError) as caught:
         loaded.fit(X, truth)
-    assert caught.value.code == "no-weights"
+    assert caught.value.code == "frozen"
 
 
 def test_what_has_no_form_without_pickle_is_said(tmp_path: Path) -> None:
