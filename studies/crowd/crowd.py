@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from features import hashed, patches, tfidf
+from features import hashed, tfidf, trained
 from scipy.special import softmax
 
 from amongst import CandidateSets, CrowdClassifier
@@ -192,10 +192,14 @@ def sentiment(kind: str) -> Problem:
     return replace(made, rounds=3, folds=3)
 
 
-def cifar10n(n: int = 3_000, n_test: int = 5_000) -> Problem:
+def cifar10n(n: int = 3_000, n_test: int = 5_000, others: int = 20_000) -> Problem:
+    """The features are of a network that has learnt from the votes for other training images."""
     data = load("cifar10n", download=False)
-    X, X_test = patches(data.train.features[:n], data.test.features[:n_test])
-    whole = catalogued("cifar10n", data.train.features, data.test.features, "CIFAR-10N")
+    images, sets = data.train.features, data.train.candidates
+    assert sets is not None
+    far = slice(n, n + others)
+    X, X_test = trained(images[far], sets[far], images[:n], data.test.features[:n_test])
+    whole = catalogued("cifar10n", images, data.test.features, "CIFAR-10N")
     cut = whole.rows(np.arange(n))
     return replace(cut, X=X, X_test=X_test, test=whole.test[:n_test], epochs=15, rounds=3, folds=3)
 

@@ -1,4 +1,4 @@
-"""Features that need no network: of texts, and of images."""
+"""Features of texts, which need no network; and of images, from one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import torch
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfVectorizer
-from torch.nn import functional as F
+
+from amongst import CandidateSets
+from amongst.estimators import AverageClassifier
 
 Array = np.ndarray[Any, Any]
 SCALE = 8.0
@@ -26,29 +28,20 @@ def hashed(train: Array, test: Array) -> tuple[Array, Array]:
     return tuple(SCALE * made.transform(part).toarray() for part in (train, test))
 
 
-def patches(train: Array, test: Array, filters: int = 160, size: int = 6) -> tuple[Array, Array]:
-    """Likeness to patches of training images, whitened, summed over the quarters of an image."""
-    rng = np.random.default_rng(0)
-    seen = torch.from_numpy(train[:2000]).float() / 255
-    unfolded = F.unfold(seen, size).transpose(1, 2).reshape(-1, 3 * size * size)
-    some = unfolded[torch.from_numpy(rng.choice(len(unfolded), 50_000, replace=False))]
-    mean = some.mean(0)
-    values, vectors = torch.linalg.eigh(torch.cov((some - mean).T))
-    whiten = vectors @ torch.diag((values + 0.01).rsqrt()) @ vectors.T
-    bank = F.normalize((some[:filters] - mean) @ whiten, dim=1) @ whiten
-    shift = bank @ mean
-
-    def of(images: Array) -> Array:
-        found = []
-        for part in torch.split(torch.from_numpy(images), 250):
-            maps = (
-                F.conv2d(part.float() / 255, bank.view(filters, 3, size, size))
-                - shift[:, None, None]
-            )
-            both = torch.cat((F.relu(maps - 0.5), F.relu(-maps - 0.5)), 1)
-            found.append(F.adaptive_avg_pool2d(both, 2).flatten(1))
-        return torch.cat(found).numpy().astype(np.float64)
-
-    X, X_test = of(train), of(test)
+def trained(
+    images: Array, votes: CandidateSets, train: Array, test: Array, epochs: int = 10
+) -> tuple[Array, Array]:
+    """What the last layer but one of a network gives, standardised: FastNet, trained on the votes of people
+    for other images."""
+    network = AverageClassifier(
+        model="fastnet", scaling=None, epochs=epochs, device="cpu", random_state=0
+    )
+    seen: Any = network.fit(images, votes).model_
+    last: list[torch.Tensor] = []
+    seen.head.register_forward_pre_hook(lambda _, given: last.append(given[0]))
+    with torch.inference_mode():
+        for part in torch.split(torch.from_numpy(np.concatenate((train, test))), 250):
+            seen(part.float())
+    X, X_test = np.split(torch.cat(last).numpy().astype(np.float64), [len(train)])
     centre, spread = X.mean(0), X.std(0) + 1e-6
     return (X - centre) / spread, (X_test - centre) / spread
