@@ -148,10 +148,7 @@ def _markdown_cell(entry: Entry | None) -> str:
     if entry is None:
         return ""
     text, tail = _figure(entry)
-    if entry.best:
-        text = f"**{text}**"
-    elif entry.second:
-        text = f"<u>{text}</u>"
+    text = f"**{text}**" if entry.best else f"<u>{text}</u>" if entry.second else text
     below = _paper(entry)
     return text + tail.translate(MARKDOWN) + (f"<br>{below}" if below else "")
 
@@ -164,10 +161,8 @@ def _latex_cell(entry: Entry | None) -> str:
     if entry is None:
         return ""
     text, tail = (part.translate(LATEX) for part in _figure(entry))
-    if entry.best:
-        text = f"\\textbf{{{text}}}"
-    elif entry.second:
-        text = f"\\underline{{{text}}}"
+    mark = "\\textbf" if entry.best else "\\underline" if entry.second else ""
+    text = f"{mark}{{{text}}}" if mark else text
     below = _latex(_paper(entry))
     return f"\\makecell[l]{{{text}{tail}\\\\ \\scriptsize {below}}}" if below else text + tail
 
