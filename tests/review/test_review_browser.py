@@ -96,6 +96,24 @@ def test_two_tabs_do_not_overwrite_each_other_in_silence(page: Any, served: Any)
         page.session = first
 
 
+def test_decided_rows_are_looked_through_and_one_is_changed(page: Any, served: Any) -> None:
+    for row in (4, 0):
+        served.decide(row, 0, "label", "kite")
+    opened(page, served, f"http://{served.host}/?token={served.token}&show=decided")
+    assert page.js(TITLE) == "Row bird 4"
+    press(page, "n")
+    page.wait(f"{TITLE} === 'Row bird 0'")
+    press(page, "2")
+    page.wait(f"{TITLE} === 'Row bird 4'")
+    page.click("#further")
+    page.wait(f"{TITLE} === 'Row bird 0'")
+    kept = {
+        row: [d.label for d in served.review.decisions.history(row)] for row in ("bird 0", "bird 4")
+    }
+    assert kept == {"bird 0": ["kite", "owl"], "bird 4": ["kite"]}
+    assert page.complaints() == []
+
+
 def test_a_server_that_has_gone_is_said_and_nothing_is_taken_as_kept(
     page: Any, served: Any
 ) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
@@ -97,12 +98,20 @@ def test_killed_it_has_lost_nothing_and_a_model_learns_from_it(folder: Path) -> 
         assert found["row"]["key"] != row["key"]
         process.send_signal(2)
         assert process.wait(30) == 0, "Ctrl-C is how a review ends"
+        assert process.stdout is not None
+        assert process.stdout.read().startswith("1 row decided.")
     reviewed = folder / "reviewed.csv"
     words = ["review", str(folder / "model"), str(folder / "flowers.csv")]
     main_ends([*words, "--export", str(reviewed)])
     lines = pd.read_csv(reviewed)
     assert lines[["row", "label", "who"]].values.tolist() == [[row["key"], "virginica", "ann"]]
     fit(folder, "again", "--epochs", "5", "--reviewed", str(reviewed))
+    for command, more in (("disambiguate", []), ("explain", ["--ensemble", "0"])):
+        names = [str(folder / name) for name in ("again", "flowers.csv", "out.csv")]
+        given = [*more, "--reviewed", str(reviewed), "--out", names.pop()]
+        main_ends([command, *names, *given])
+        found = pd.read_csv(folder / "out.csv", index_col="id").loc[row["key"]]
+        assert (found["label"], found["confidence"]) == ("virginica", 1)
 
 
 def test_a_folder_of_photos_is_reviewed_and_learnt_from(tmp_path: Path) -> None:
@@ -135,11 +144,13 @@ class Seen(Exception):
     """What `fit` was given is known, and nothing need be trained."""
 
 
+@pytest.mark.parametrize("by_name", [True, False])
 def test_what_is_reviewed_is_what_a_fit_is_given(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, by_name: bool
 ) -> None:
-    kept = Decisions(tmp_path / "kept", file_digest(folder / "flowers.csv"), by_name=True)
-    kept.add("iris 7", 0, "label", "virginica", "ann")
+    """By the digest of the file, also where embeddings come beside its columns."""
+    kept = Decisions(tmp_path / "kept", file_digest(folder / "flowers.csv"), by_name)
+    kept.add("iris 7" if by_name else "7", 0, "label", "virginica", "ann")
     kept.export().to_csv(tmp_path / "reviewed.csv", index=False)
     given: list[Any] = []
 
@@ -148,8 +159,11 @@ def test_what_is_reviewed_is_what_a_fit_is_given(
         raise Seen
 
     monkeypatch.setattr(LWClassifier, "fit", seen)
+    np.savez(tmp_path / "embedded.npz", X=np.eye(150, 2))
+    more = ["--reviewed", str(tmp_path / "reviewed.csv")]
+    more += ["--embeddings", str(tmp_path / "embedded.npz")]
     with pytest.raises(Seen):
-        fit(folder, "other", "--reviewed", str(tmp_path / "reviewed.csv"))
+        fit(folder, "other", *more)
     assert given[2].to_lists()[7] == ["virginica"]
     assert given[2].sizes.mean() > 1.3
 

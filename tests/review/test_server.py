@@ -41,6 +41,19 @@ def test_rows_are_filtered_by_class_confidence_and_what_was_decided(served: Any)
     )
 
 
+def test_rows_that_stay_as_they_are_follow_one_another_and_come_round(served: Any) -> None:
+    for row in (0, 2, 5):
+        served.decide(row, 0, "label", "owl")
+    wanted, found = "/api/next?show=decided", []
+    row = served.json(wanted)["row"]["row"]
+    for _ in range(4):
+        found.append(row)
+        row = served.json(f"{wanted}&after={row}")["row"]["row"]
+    order = [row for row in served.review.rows.order.tolist() if row in (0, 2, 5)]
+    assert found == [*order, order[0]]
+    assert served.json(f"{wanted}&high=0.5&after=4")["row"] is None
+
+
 def test_a_decision_on_an_older_version_is_a_conflict_that_shows_the_newer(served: Any) -> None:
     assert served.decide(0, 0, "label", "owl") == 200
     given = {"row": 0, "version": 0, "action": "label", "label": "kite"}
@@ -70,7 +83,7 @@ def test_what_is_no_decision_is_refused_and_not_kept(served: Any, given: Any) ->
     assert served.review.decisions.standing() == {}
 
 
-@pytest.mark.parametrize("query", ["show=all", "low=x", "low=2", "row=99", "row=x"])
+@pytest.mark.parametrize("query", ["show=all", "low=x", "low=2", "row=99", "row=x", "after=99"])
 def test_an_address_that_means_nothing_is_refused(served: Any, query: str) -> None:
     assert served.ask(f"/api/next?{query}")[0] == 400
 

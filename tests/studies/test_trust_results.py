@@ -32,10 +32,11 @@ def test_what_the_page_says_of_the_law() -> None:
     assert (broken["size_any"] > 5).all()
 
 
-def test_ranked_rows_help_more_than_random_ones() -> None:
+@pytest.mark.parametrize("way", ["gain", "own"])  # of `explain`, and of `amongst review`
+def test_ranked_rows_help_more_than_random_ones(way: str) -> None:
     table = pd.read_csv(ROOT / "results" / "asking.csv")
     last = table[table["asked"] == 100]
     found = last.pivot(index=["dataset", "measure", "seed"], columns="way", values="value")
-    gain = (found["gain"] - found["random"]).groupby(level=["dataset", "measure"])
+    gain = (found[way] - found["random"]).groupby(level=["dataset", "measure"])
     assert gain.size().tolist() == [5] * 6
     assert (gain.min() > 0).all()

@@ -109,7 +109,8 @@ def to_csv(*tables: Table) -> str:
 def to_rich(table: Table) -> Group:
     """For the terminal, 80 columns wide or more: ``rich.print(to_rich(table))``."""
     drawn = RichTable(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
-    drawn.add_column("Method", max_width=16, overflow="fold")
+    widest = max(16, 80 - 16 * len(table.layout.columns))
+    drawn.add_column("Method", max_width=widest, overflow="fold")
     for head in table.layout.columns:
         drawn.add_column(Text(head), overflow="fold")
     for group, rows in table.layout.groups.items():

@@ -85,6 +85,10 @@ Embeddings = Annotated[
         "when fitting, a model of sentence-transformers, such as all-MiniLM-L6-v2, for the texts."
     ),
 ]
+Reviewed = Annotated[
+    Path | None,
+    typer.Option(help="CSV of `amongst review`: the labels in it are taken as certain."),
+]
 
 
 @dataclass(frozen=True)
@@ -243,8 +247,10 @@ def _options(kind: Any) -> list[Parameter]:
     ]
 
 
-def sets_of(table: Table, file: Path) -> CandidateSets:
-    """The candidate sets of a file, which must have some."""
+def sets_of(
+    table: Table, file: Path, reviewed: Path | None = None, candidates: Names = None
+) -> CandidateSets:
+    """The candidate sets of a file, which must have some, and what a review decided on them."""
     if table.candidates is None:
         names = ", ".join(map(str, [*table.columns.taken, *table.feature_names][:12]))
         raise InputError(
@@ -253,7 +259,11 @@ def sets_of(table: Table, file: Path) -> CandidateSets:
             argument="",
             remedy=f"Name it with {named('candidates')}. Its columns: {names}.",
         )
-    return table.candidates
+    if reviewed is None:
+        return table.candidates
+    from amongst.review import reviewed_sets
+
+    return reviewed_sets(table, file_of_labels(file, candidates), reviewed)
 
 
 def tell_truth(table: Table, sets: CandidateSets) -> None:

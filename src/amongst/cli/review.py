@@ -17,6 +17,7 @@ from amongst.cli.files import (
     STANDARD,
     Again,
     File,
+    Reviewed,
     as_file,
     check_target,
     file_of_labels,
@@ -72,6 +73,7 @@ def explain(
             "0 for rows that MODEL was not fitted on."
         ),
     ] = 5,
+    reviewed: Reviewed = None,
     rows: Annotated[int, typer.Option(help="Rows on the page, the least sure ones.", min=1)] = 60,
     *,
     again: Again,
@@ -80,11 +82,11 @@ def explain(
     from amongst.estimators.ensemble import explain as explained
     from amongst.review.reading import unread
 
-    check_target("--html", html, (model, file, out))
-    check_target("--out", out, (model, file, html), table=True)
+    check_target("--html", html, (model, file, out, reviewed))
+    check_target("--out", out, (model, file, html, reviewed), table=True)
     estimator, file = load_model(model), as_file(file)
     table, X = read_for(estimator, file, **again.given())
-    sets = sets_of(table, file)
+    sets = sets_of(table, file, reviewed, again.candidates)
     texts, pictures = unread(table, file, estimator.metadata_.get("truth"), images, image)
     found = explained(estimator, X, sets, ensemble)
     found.rows.index = table.index
@@ -193,7 +195,10 @@ def review(
     db = db or labels.with_name(f"{labels.name}.review.sqlite")
     if export is not None:
         check_target("--export", export, (model, labels, db), table=True)
-        write_table(Decisions(db).export(), export)
+        found = Decisions(db).export()
+        write_table(found, export)
+        if export != STANDARD:
+            tell(f"{counted(len(found), 'row')} written to {export}")
         return
     check_target("--db", db, (model, labels))
     optional_import("starlette", extra="review", purpose="amongst review")
@@ -218,4 +223,8 @@ def _serve(rows: Rows, decisions: Any, who: str, file: Path, port: int, browser:
             webbrowser.open(address)
 
     serve(Review(rows, decisions, who, file.name), port, started)
+    tell(
+        f"{counted(len(decisions.export()), 'row')} decided. Add --export reviewed.csv to this command "
+        "to write them down, and --reviewed reviewed.csv to amongst fit to train with them."
+    )
     decisions.close()

@@ -18,9 +18,9 @@ from amongst.cli.files import (
     File,
     Index,
     Labelled,
+    Reviewed,
     as_file,
     check_target,
-    file_of_labels,
     grouped,
     harmless,
     is_table_name,
@@ -115,10 +115,7 @@ def fit(
         Path | None, typer.Option(help="File to keep the run in; the same command goes on.")
     ] = None,
     embeddings: Embeddings = None,
-    reviewed: Annotated[
-        Path | None,
-        typer.Option(help="CSV of `amongst review`: the labels in it are taken as certain."),
-    ] = None,
+    reviewed: Reviewed = None,
     picture: Annotated[
         Path | None,
         typer.Option(help="Of photos: a picture of some, and what was chosen; .png, .svg or .pdf."),
@@ -141,14 +138,9 @@ def fit(
     settings["outside"] = outside
     settings["checkpoint"] = None if checkpoint is None else str(checkpoint)
     estimator = training.chosen(settings, budget, folds, verbose=not quiet)
-    words = text_model(embeddings)
-    file = with_embeddings(as_file(file), None if words else embeddings)
-    table = reading.read(file)
-    sets = sets_of(table, file)
-    if reviewed is not None:
-        from amongst.review import reviewed_sets
-
-        sets = reviewed_sets(table, file_of_labels(file, reading.candidates), reviewed)
+    words, file = text_model(embeddings), as_file(file)
+    table = reading.read(with_embeddings(file, None if words else embeddings))
+    sets = sets_of(table, file, reviewed, reading.candidates)
     estimator.encodes = TableEncoder(text=words)
     if table.frame.ndim == 2:  # a table, not photos
         _check_features(table.frame)
@@ -210,13 +202,19 @@ def predict(
 
 @grouped
 def disambiguate(
-    model: Model, file: File, out: Out, again: Again, safe_csv: SafeCsv = False
+    model: Model,
+    file: File,
+    out: Out,
+    again: Again,
+    reviewed: Reviewed = None,
+    safe_csv: SafeCsv = False,
 ) -> None:
     """Find the most likely candidate of every row: label, confidence, runner-up."""
-    check_target("--out", out, (model, file), table=True)
-    estimator = load_model(model)
+    check_target("--out", out, (model, file, reviewed), table=True)
+    estimator, file = load_model(model), as_file(file)
     table, X = read_for(estimator, file, **again.given())
-    write_answer(estimator.disambiguate(X, sets_of(table, file)), table, out, safe_csv)
+    sets = sets_of(table, file, reviewed, again.candidates)
+    write_answer(estimator.disambiguate(X, sets), table, out, safe_csv)
 
 
 def load_model(path: Path) -> Any:

@@ -45,12 +45,14 @@ class Review:
         """What does not change: the names of the file, the person and the classes."""
         return {"name": self.name, "who": self.who, "classes": self.rows.classes}
 
-    def next(self, wanted: Wanted, row: int | None) -> dict[str, Any]:
-        """The first row that is wanted, or the one that is named; and how far the review is."""
+    def next(self, wanted: Wanted, row: int | None, after: int | None) -> dict[str, Any]:
+        """The row that is named, or the first that is wanted, behind the row `after` if that is named;
+        and how far the review is."""
         standing = self.decisions.standing()
         actions = {key: decision.action for key, decision in standing.items()}
-        row = self.rows.first(wanted, actions) if row is None else self._row(row)
-        ahead = self.rows.first(wanted, actions, but=row)
+        after = None if after is None else self._row(after)
+        row = self.rows.first(wanted, actions, after) if row is None else self._row(row)
+        ahead = self.rows.first(wanted, actions, row)
         return {
             "row": None if row is None else self.told(row),
             "ahead": ahead if ahead is not None and self.rows.has_picture(ahead) else None,
@@ -151,15 +153,15 @@ def create_app(review: Review) -> Starlette:
     return Starlette(routes=routes)
 
 
-def _asked(request: Request) -> tuple[Wanted, int | None]:
+def _asked(request: Request) -> tuple[Wanted, int | None, int | None]:
     """The rows that an address asks for."""
     asked = request.query_params
     low, high = float(asked.get("low", 0)), float(asked.get("high", 1))
     for name, share in (("low", low), ("high", high)):
         check_number(name, share, low=0, high=1)
     show = check_choice("show", asked.get("show", "open"), SHOWN)
-    row = int(asked["row"]) if "row" in asked else None
-    return Wanted(show, asked.get("label", ""), low, high), row
+    row, after = (int(asked[name]) if name in asked else None for name in ("row", "after"))
+    return Wanted(show, asked.get("label", ""), low, high), row, after
 
 
 async def _answered(ask: Callable[[], dict[str, Any]]) -> Response:

@@ -130,14 +130,17 @@ class Rows:
         return found
 
     def first(
-        self, wanted: Wanted, actions: Mapping[str, str], but: int | None = None
+        self, wanted: Wanted, actions: Mapping[str, str], after: int | None = None
     ) -> int | None:
-        """The first row in order that is wanted; `actions` says what was decided on which row."""
+        """The first row in order that is wanted, or the first one behind the row `after`, which comes
+        last then; `actions` says what was decided on which row."""
         fits = (self.confidence >= wanted.low) & (self.confidence <= wanted.high)
         if wanted.label:
             fits &= self.winners == wanted.label
-        for row in self.order[fits[self.order]].tolist():
-            if actions.get(self.keys[row]) == SHOWN[wanted.show] and row != but:
+        start = 0 if after is None else int(np.flatnonzero(self.order == after)[0]) + 1
+        order = np.roll(self.order, -start)
+        for row in order[fits[order]].tolist():
+            if actions.get(self.keys[row]) == SHOWN[wanted.show]:
                 return int(row)
         return None
 

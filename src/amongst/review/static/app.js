@@ -112,10 +112,9 @@ function wanted() {
   return new URLSearchParams({ show, label, low: share(low, 0), high: share(high, 1) });
 }
 
-async function load({ row: which, focus = true } = {}) {
-  const asked = wanted();
-  if (which !== undefined) asked.set("row", which);
-  const found = await ask(`/api/next?${asked}`);
+// The row that is named, or the first that the filters want; behind a row, or from the start.
+async function load(which, focus = true) {
+  const found = await ask(`/api/next?${new URLSearchParams([...wanted(), ...Object.entries(which)])}`);
   follow(found);
   show(found.row, focus);
 }
@@ -139,10 +138,12 @@ function decide(action, label) {
     const answer = await ask("/api/decide", { row: sent.row, version: sent.version, action, label });
     if (answer.conflict) return conflict(answer.row);
     const said = action === "skip" ? "skipped" : label;
-    await load();
+    await load({ after: sent.row });
     $("said").textContent = `Row ${sent.key}: ${said}. ${$("count").textContent}.`;
   });
 }
+
+const goOn = () => once(() => load({ after: row.row }));
 
 function takeBack() {
   return once(async () => {
@@ -167,6 +168,7 @@ function key(event) {
   const chosen = /^[1-9]$/.test(event.key) && row?.candidates[event.key - 1];
   if (chosen) decide("label", chosen.label);
   else if (event.key === "s") decide("skip");
+  else if (event.key === "n") goOn();
   else if (event.key === "u") takeBack();
 }
 
@@ -195,15 +197,15 @@ async function start() {
     if (filters.elements[name]) filters.elements[name].value = value;
   }
   remember(); // without the token
-  await load({ focus: false });
+  await load({}, false);
 }
 
-filters.addEventListener("change", () => once(() => (remember(), load({ focus: false }))));
+filters.addEventListener("change", () => once(() => (remember(), load({}, false))));
 filters.addEventListener("submit", (event) => event.preventDefault());
 $("other").addEventListener("submit", other);
 $("skip").addEventListener("click", () => decide("skip"));
 $("undo").addEventListener("click", takeBack);
-$("next").addEventListener("click", () => once(load));
+for (const button of [$("next"), $("further")]) button.addEventListener("click", goOn);
 $("picture").addEventListener("error", () => {
   $("picture").hidden = true;
   $("gone").hidden = false;
