@@ -45,6 +45,7 @@ def visit(path: Path, page: Any, axe: str, forms: list[tuple[int, bool]]) -> Ite
             page.open(path.as_uri())
         scheme = ("default", "slate")[dark]  # the theme turns a moment later
         page.wait(f"[undefined, '{scheme}'].includes(document.body.dataset.mdColorScheme)")
+        page.wait("document.getAnimations().every(each => each.playState !== 'running')")
         yield "complaints", page.complaints()
         yield "frame", page.js("document.documentElement.scrollWidth > innerWidth")
     yield "foreign", [url for url in page.requests() if not url.startswith(("file:", "data:"))]
