@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 _LINES = (HERE / "SHA256SUMS").read_text("utf-8").splitlines()
+_STORED = tomllib.loads((HERE / "catalogue.toml").read_text("utf-8"))
+CONTENT_SHA256: dict[str, dict[str, str]] = _STORED["sha256"]
+"""Of what CIFAR-10's batches hold, whichever files they are in."""
 SHA256 = {name: sha256 for sha256, name in (line.split("  ", 1) for line in _LINES)}
 """Of each file, under the name of its dataset; as ``sha256sum`` writes and checks them."""
 
@@ -151,14 +154,10 @@ def _entry(name: str, given: dict[str, Any]) -> Entry:
     return Entry(name, files=tuple(files), **given | lists)
 
 
-def _read() -> tuple[Entry, ...]:
-    stored = tomllib.loads((HERE / "catalogue.toml").read_text("utf-8"))
-    shared = stored["like"] | {"": {}}
-    datasets = stored["datasets"].items()
-    return tuple(_entry(name, shared[own.pop("like", "")] | own) for name, own in datasets)
-
-
-CATALOGUE = _read()
+_LIKE = _STORED["like"] | {"": {}}
+CATALOGUE = tuple(
+    _entry(name, _LIKE[own.pop("like", "")] | own) for name, own in _STORED["datasets"].items()
+)
 """Every dataset that `load` knows by name."""
 
 

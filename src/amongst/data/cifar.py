@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from amongst.data.arrays import open_npz
-from amongst.data.catalogue import Entry
+from amongst.data.catalogue import CONTENT_SHA256, Entry
 from amongst.data.catalogue import entry as catalogue_entry
 from amongst.data.dataset import Dataset
 from amongst.data.places import BATCHES, FOLDER, check_sha256, find_cifar, missing, require
@@ -28,23 +28,8 @@ from amongst.errors import DataNotFoundError, FileFormatError, reading
 from amongst.optional import optional_import
 
 PER_BATCH = 10_000
-PIXELS_SHA256 = {
-    "data_batch_1": "a50e8b48728e1667d682a807155c375279d5ae321fb12242c02e3104a6bc8b21",
-    "data_batch_2": "0b825e5592c3b72ea18d6ec2ff5f5b19d33e41a75f5039054a9bb87be3cf69a0",
-    "data_batch_3": "c6ee1dd4601a69ec085d8ebf53ee6441775491a6839a0a9ae8fa198e88a3a429",
-    "data_batch_4": "1f6b6c799cff375a9f8fae2fac909d51ee09f38a6a60eebb9e8fec6f47ddc48f",
-    "data_batch_5": "58e3bbf713e28357476a351d3a05d056372f94c681d04ca9d62a076fdf2a643b",
-    "test_batch": "177777c33ba79825320efa646ad04a94bdc3c80e4ebe3bd21724f8cdfd4b9d56",
-}
-LABELS_SHA256 = {
-    "data_batch_1": "d829dbdf32167c9d7b3687cee66d92d80d46c441308b5aca0d11e8b69e27dac9",
-    "data_batch_2": "5d18f7371ed35ea9ade77952fe958b0660a45cd6c8b8a8970030f21612cfd7e3",
-    "data_batch_3": "32cf77b0ee2e790b1c4384d2d82e42dc1571b87e67f6da8f444b2725b2973f65",
-    "data_batch_4": "d2815e3f8f656272864920fc0edde56b04ec9cf81bf397c0dd3069f4aea51aeb",
-    "data_batch_5": "2ddf3ab27d5d04409c94ce7b56849c243129c10de1058ae0bfe14c77e934800c",
-    "test_batch": "cec8a24a1e92aa2ecaa0bbd3dbfa86bf6cd8759fbd209a832824c8cf0afca9d5",
-}
-HUMAN_SHA256 = "b8f9c6638e70878e7535dc6c2636f3ac1c06026072a7dd9302abe8879c29e9bc"
+PIXELS_SHA256, LABELS_SHA256 = CONTENT_SHA256["pixels"], CONTENT_SHA256["labels"]
+HUMAN_SHA256 = CONTENT_SHA256["human"]["labels"]
 VOTES = ("random_label1", "random_label2", "random_label3")
 KEYS = ("clean_label", *VOTES)
 MOST_TUPLES = 1000

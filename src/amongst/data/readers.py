@@ -141,8 +141,8 @@ def sets_of_answers(answers: npt.NDArray[np.int64], n_classes: int) -> Candidate
     array([[0.67, 0.33, 0.  ],
            [0.  , 0.  , 1.  ]])
     """
-    counts = np.stack([(answers == z).sum(axis=1) for z in range(n_classes)], axis=1)
     told = Answers(answers, tuple(range(answers.shape[1])))
+    counts = told.counts(n_classes)
     return CandidateSets(counts > 0, np.arange(n_classes), counts.astype(np.float64), told)
 
 
