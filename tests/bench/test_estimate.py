@@ -105,3 +105,8 @@ def test_an_estimate_says_what_is_known_and_what_may_come() -> None:
         "2 trials known by now, then at most 3 more; 2 in the store, at most 3 to run; at most about "
         "10.0 min and 1.5 GiB"
     )
+
+
+def test_what_tries_methods_takes_its_budget() -> None:
+    trial = replace(TRIAL, method="auto", settings={"budget": "1min"})
+    assert trial_seconds(trial, FACTS, "cpu") == 60

@@ -11,7 +11,7 @@ from itertools import pairwise
 from amongst.bench.conditions import REAL
 from amongst.bench.execute import Options
 from amongst.bench.plans import Cell, Plan
-from amongst.bench.points import CLASSICAL, method_class
+from amongst.bench.points import AUTO, CLASSICAL, method_class
 from amongst.bench.record import Record, Trial, grouped
 from amongst.bench.request import Request
 from amongst.bench.sources import TEST_FOLDS, Files, no_truth, open_dataset
@@ -202,6 +202,10 @@ def trial_seconds(trial: Trial, facts: Facts, way: str) -> float:
     >>> round(trial_seconds(conv, dataset_facts("cifar10"), "cuda"))
     187
     """
+    if trial.method == AUTO:
+        from amongst.selection.auto import seconds_of  # slow to load
+
+        return seconds_of(trial.settings["budget"])
     if trial.method in CLASSICAL:
         return 3.0 * math.pow(facts.kept / 1000, 1.5)
     settings = trial.settings
