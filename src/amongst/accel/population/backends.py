@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from amongst.accel.graphs import capture, why_not_built
+from amongst.accel.graphs import WARM_UPS, capture, why_not_built
 from amongst.accel.population.cohort import Cohort
 from amongst.accel.population.step import advance
 from amongst.accel.stacked import StackedDense
@@ -27,7 +27,6 @@ from amongst.checks import check_choice
 from amongst.errors import AmongstWarning, InputError
 
 BACKENDS = ("auto", "eager", "graph", "compiled", "fused", "alone")
-WARM_UPS = 3
 MOST_CLASSES = 256
 """Of the fused kernels: with more, the last layer's tiles do not fit the shared memory of a GPU."""
 WORTH_COMPILING = 1e13

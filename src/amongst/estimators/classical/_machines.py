@@ -113,14 +113,8 @@ def fit_map(
     return FeatureMap(kind, width, found.components_, np.ascontiguousarray(found.normalization_.T))
 
 
-@dataclass(frozen=True, eq=False)
-class Machine:
-    """One machine: φ(x)·w + b with w given at some places of φ; and whether it converged."""
-
-    places: Rows
-    values: Floats
-    intercept: float
-    converged: bool = True
+Machine = tuple[Rows, Floats, float, bool]
+"""φ(x)·w + b: the places of φ at which w is given, w there, and b; and whether it converged."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,7 +194,7 @@ def fit_machines(
             if not told and passed > TRIED:
                 told = True
                 _warn_if_long(passed * count / len(found), count, title, feature_map.kind)
-    late = sum(not machine.converged for machine in found)
+    late = sum(not converged for *_, converged in found)
     if late:
         text = (
             f"{late} of {count} {title} stopped at {MAX_ITER} steps before they converged; lower C."
@@ -229,27 +223,26 @@ def _trainer(X: Floats, feature_map: FeatureMap, C: float) -> Callable[[Task], M
         rows, positive = task
         if not positive.any() or positive.all():
             side = 0.0 if not len(positive) else 1.0 if positive[0] else -1.0
-            return Machine(np.empty(0, np.int64), np.empty(0), side)
+            return np.empty(0, np.int64), np.empty(0), side, True
         if exact:
             svc = SVC(C=C, kernel="rbf", gamma=feature_map.gamma, random_state=0)
             svc.fit(features[rows], positive)
-            return Machine(rows[svc.support_], svc.dual_coef_[0], float(svc.intercept_[0]))
+            return rows[svc.support_], svc.dual_coef_[0], float(svc.intercept_[0]), True
         linear = LinearSVC(C=C, dual="auto", max_iter=MAX_ITER, random_state=0)
         linear.fit(features[rows], positive)
         places, done = np.arange(features.shape[1]), bool(linear.n_iter_ < MAX_ITER)
-        return Machine(places, linear.coef_[0], float(linear.intercept_[0]), done)
+        return places, linear.coef_[0], float(linear.intercept_[0]), done
 
     return train
 
 
 def _gathered(feature_map: FeatureMap, found: list[Machine], width: int) -> Machines:
-    intercept = np.array([machine.intercept for machine in found])
-    bounds = np.cumsum([0] + [len(machine.places) for machine in found])
-    places = np.concatenate([machine.places for machine in found])
-    values = np.concatenate([machine.values for machine in found])
-    coef = sp.csc_array((values, places, bounds), shape=(width, len(found)))
+    places, values, intercept, _ = zip(*found, strict=True)
+    bounds = np.cumsum([0, *map(len, places)])
+    parts = np.concatenate(values), np.concatenate(places), bounds
+    coef = sp.csc_array(parts, shape=(width, len(found)))
     sparse = feature_map.kind == "rbf"
-    return Machines(feature_map, coef if sparse else coef.toarray(order="C"), intercept)
+    return Machines(feature_map, coef if sparse else coef.toarray(order="C"), np.array(intercept))
 
 
 def _warn_if_long(seconds: float, count: int, title: str, kernel: str) -> None:
