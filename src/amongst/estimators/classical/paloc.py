@@ -34,13 +34,13 @@ class PALOCClassifier(MachineClassifier):
     sets, a row being positive if j is still in its set. The score of class j is the number of its
     votes + μ [r_j > 0].
 
+    The other parameters are those of `MachineClassifier`.
+
     Parameters
     ----------
     mu : μ ≥ 0, votes that a one-against-rest machine is worth.
     gamma : of the pairwise machines' RBF kernel; the one-against-rest machines always have 1 / (sum of
         the variances of the scaled columns).
-
-    Other parameters: see `MachineClassifier`.
 
     Attributes
     ----------

@@ -35,13 +35,13 @@ class PLECOCClassifier(MachineClassifier):
     of rows with j ∈ s on which machine l agrees with M_jl (summing to 1 over l), the prediction is
     argmin_j Σ_l G_jl exp(−h_l(x) M_jl).
 
+    The other parameters are those of `MachineClassifier`.
+
     Parameters
     ----------
     code_length : L, columns of the code; None for ⌈10 log₂ K⌉.
     tau : τ, the least share of the rows that a column must have on board; ``"auto"`` for 0.1, or for
         what the candidate sets allow where they are too large for that.
-
-    Other parameters: see `MachineClassifier`.
 
     Attributes
     ----------
