@@ -8,9 +8,8 @@ import torch
 
 from amongst.errors import InputError
 from amongst.losses import PSIS
-from amongst.theory import balance, bayes_map, is_shift_invariant, peaked, size_law
-from lw2021.theory import bayes
-from lw2021.theory.bayes import WEIGHTS
+from amongst.theory import balance, bayes, bayes_map, is_shift_invariant, peaked, size_law
+from amongst.theory.bayes import WEIGHTS
 
 BETAS = np.geomspace(0.13, 70, 11)
 QS = np.linspace(0.08, 0.93, 7)

@@ -27,7 +27,7 @@ from amongst.theory import (
     size_law,
     symmetric_form,
 )
-from lw2021.theory.bayes import _following_means, _softmax_minimiser
+from amongst.theory.bayes import _following_means, _softmax_minimiser
 
 K = 6
 QS = (0.05, 0.3, 0.5, 0.7, 0.9, 0.97)

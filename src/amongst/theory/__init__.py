@@ -1,8 +1,7 @@
 """The theory of the Leveraged Weighted loss, in numbers that can be checked.
 
-In a clone there are also, from ``studies/lw2021``, the verification (`verify`, `Check`), the
-counterexample to Theorem 1 (`COUNTEREXAMPLE`, `Counterexample`), and the minimisers of Theorem 2 held
-against the Bayes rule (`BayesMap`, `bayes_map`, `minimiser`, `peaked`).
+In a clone `verify`, `Check`, `COUNTEREXAMPLE` and `Counterexample` are here, too: they lie in
+``studies/lw2021``.
 """
 
 from typing import Any
@@ -21,6 +20,7 @@ from amongst.theory.auto import (
     reversal_matrix,
     size_law,
 )
+from amongst.theory.bayes import BayesMap, bayes_map, minimiser, peaked
 from amongst.theory.estimate import ClassRates, estimate_class_q, estimate_uniform_q
 from amongst.theory.law import MAX_CLASSES, enumerate_sets, mixed_law, rates_of, set_law
 from amongst.theory.leverage import (
@@ -48,11 +48,13 @@ __all__ = [
     "MAX_CLASSES",
     "AutoRule",
     "Balance",
+    "BayesMap",
     "ClassRates",
     "Estimate",
     "PartialLoss",
     "auto_beta",
     "balance",
+    "bayes_map",
     "believed_threshold",
     "beta_from_sizes",
     "beta_threshold",
@@ -65,11 +67,13 @@ __all__ = [
     "following_weights",
     "is_shift_invariant",
     "marginal_risk",
+    "minimiser",
     "mixed_law",
     "monte_carlo_risk",
     "normalised_threshold",
     "ova_beta",
     "ova_weights",
+    "peaked",
     "printed_gap",
     "printed_risk",
     "rates_of",
@@ -80,8 +84,7 @@ __all__ = [
     "symmetric_form",
 ]
 
-_STUDIED = {"COUNTEREXAMPLE", "Check", "Counterexample", "verify"}
-_STUDIED |= {"BayesMap", "bayes_map", "minimiser", "peaked"}
+_STUDIED = ("COUNTEREXAMPLE", "Check", "Counterexample", "verify")
 
 
 def __getattr__(name: str) -> Any:

@@ -11,7 +11,7 @@ import torch
 
 from amongst.theory import balance, beta_threshold, ova_beta, reversal_beta, size_law
 from amongst.theory.auto import beta_from_sizes
-from lw2021.theory.bayes import bayes_map, peaked
+from amongst.theory.bayes import bayes_map, peaked
 
 __all__ = ["TOPS", "RegionMap", "ThresholdRow", "region_map", "threshold_table"]
 

@@ -20,6 +20,7 @@ from amongst.theory import (
     ova_weights,
     symmetric_form,
 )
+from amongst.theory.bayes import WEIGHTS, bayes_map, peaked
 from amongst.theory.estimate import estimate_class_q, estimate_uniform_q
 from amongst.theory.law import MAX_CLASSES, enumerate_sets, set_law
 from amongst.theory.risk import (
@@ -33,7 +34,6 @@ from amongst.theory.risk import (
     printed_gap,
     printed_risk,
 )
-from lw2021.theory.bayes import WEIGHTS, bayes_map, peaked
 
 __all__ = ["Check", "Problem", "random_problems", "random_rows", "verify"]
 
