@@ -6,7 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from scipy.special import softmax
+from sklearn.linear_model import LogisticRegression
 
 from amongst import CrowdClassifier, as_candidates, load
 from amongst.candidates.raters import Answers
@@ -59,6 +61,19 @@ def test_the_truth_need_not_be_among_the_answers() -> None:
     assert (weights > 0).all()
 
 
+def test_sparse_features_as_of_words(tmp_path: Path) -> None:
+    words = np.where(X > 0.5, X, 0.0)
+    models = [
+        CrowdClassifier(head().set_params(scaling=None), rounds=1, folds=2).fit(rows, SETS)
+        for rows in (words, sp.csr_array(words))
+    ]
+    found = [model.predict_proba(words) for model in models]
+    np.testing.assert_allclose(found[0], found[1], atol=1e-5)
+    models[1].save(tmp_path / "crowd.amongst")
+    again = load(tmp_path / "crowd.amongst")
+    np.testing.assert_array_equal(again.predict_proba(sp.csr_array(words)), found[1])
+
+
 def test_a_saved_model_answers_alike(tmp_path: Path) -> None:
     model = CrowdClassifier(head(), rounds=0).fit(X, SETS)
     model.save(tmp_path / "crowd.amongst")
@@ -74,3 +89,9 @@ def test_without_raters_it_says_so() -> None:
     with pytest.raises(InputError) as caught:
         CrowdClassifier(head()).fit(X, sets_of_answers(TRUE[:, None], K))
     assert (caught.value.code, caught.value.argument) == ("no-overlap", "raters")
+
+
+def test_what_takes_no_candidate_sets_is_refused() -> None:
+    with pytest.raises(InputError) as caught:
+        CrowdClassifier(LogisticRegression()).fit(X, SETS)
+    assert (caught.value.code, caught.value.argument) == ("type", "estimator")

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import softmax
 from sklearn.base import clone
+from sklearn.utils import get_tags
 
 from amongst.candidates import CandidateSets
 from amongst.candidates.raters import Reliability
@@ -74,6 +75,11 @@ class CrowdClassifier(PartialLabelClassifier):
     folds: int = 5
     random_state: Seed = None
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = get_tags(self._template()).input_tags.sparse
+        return tags
+
     def predict_proba(self, X: Any) -> Floats:
         """Probabilities of the classifier, shape (n, K)."""
         return np.exp(self._checked_scores(X))
@@ -106,6 +112,12 @@ class CrowdClassifier(PartialLabelClassifier):
 
     def _template(self) -> Any:
         made = clone(estimator_for("proden")() if self.estimator is None else self.estimator)
+        if not isinstance(made, PartialLabelClassifier):
+            problem = f"is {type(made).__name__}, which does not take candidate sets."
+            remedy = (
+                "Pass a classifier of this package, such as PartialLabel(LogisticRegression())."
+            )
+            raise InputError(problem, code="type", argument="estimator", remedy=remedy)
         params = made.get_params(deep=False)
         if "random_state" in params and params["random_state"] is None:
             made.set_params(random_state=as_seed(self.random_state))
