@@ -16,7 +16,7 @@ from sklearn.ensemble import (
     RandomForestClassifier,
 )
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
 from amongst.errors import InputError
@@ -88,6 +88,45 @@ class _Nodes:
             goes_left = X[going, self.feature[node]] <= self.threshold[node]
             at[going] = np.where(goes_left, self.left[node], self.right[node])
         return self.value[at]
+
+
+KNOWN: dict[str, Any] = {
+    kind.__name__: kind
+    for kind in (
+        ExtraTreesClassifier,
+        HistGradientBoostingClassifier,
+        LogisticRegression,
+        MaxAbsScaler,
+        RandomForestClassifier,
+        StandardScaler,
+    )
+}
+"""What a file may ask for by name."""
+
+
+def recipe_of(estimator: Any) -> list[list[Any]] | None:
+    """The steps of an estimator that can be frozen, each with the settings that are its own, as JSON
+    holds them; None for another one.
+
+    >>> recipe_of(RandomForestClassifier(5))
+    [['RandomForestClassifier', {'n_estimators': 5}]]
+    """
+    steps = (
+        [step for _, step in estimator.steps] if isinstance(estimator, Pipeline) else [estimator]
+    )
+    if any(KNOWN.get(type(step).__name__) is not type(step) for step in steps):
+        return None
+    usual = [type(step)().get_params(deep=False) for step in steps]
+    given = [step.get_params(deep=False) for step in steps]
+    own = [{n: v for n, v in g.items() if v != u[n]} for g, u in zip(given, usual, strict=True)]
+    plain = all(isinstance(v, str | int | float) for one in own for v in one.values())
+    return [[type(s).__name__, one] for s, one in zip(steps, own, strict=True)] if plain else None
+
+
+def from_recipe(recipe: list[list[Any]]) -> Any:
+    """The estimator, not fitted: the inverse of `recipe_of`."""
+    steps = [KNOWN[name](**settings) for name, settings in recipe]
+    return steps[0] if len(steps) == 1 else make_pipeline(*steps)
 
 
 def freeze(model: Any) -> tuple[dict[str, npt.NDArray[Any]], str]:

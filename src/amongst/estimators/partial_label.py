@@ -18,7 +18,7 @@ from amongst.checks import Seed, as_seed, check_choice, check_integer
 from amongst.data import stratified_folds
 from amongst.errors import InputError
 from amongst.estimators.base import Floats, PartialLabelClassifier, row_importance
-from amongst.estimators.frozen import Frozen, freeze
+from amongst.estimators.frozen import Frozen, freeze, from_recipe, recipe_of
 from amongst.files import Arrays, under
 from amongst.trust import FLOOR, set_risk
 
@@ -140,13 +140,15 @@ class PartialLabel(PartialLabelClassifier):
             "kind": kind,
             "risks": self.risks_,
             "default": self.estimator is None,
+            "recipe": recipe_of(self._template()),
         }
 
     def _set_state(self, arrays: Arrays, facts: dict[str, Any]) -> None:
         own = under(arrays, "frozen/")
         self.estimator_ = None if facts["kind"] == "none" else Frozen(facts["kind"], own)
         if self.estimator is None and not facts["default"]:
-            self.estimator = self.estimator_  # what is saved is fitted, and cannot be fitted anew
+            recipe = facts.get("recipe")  # without one, what is saved cannot be fitted anew
+            self.estimator = self.estimator_ if recipe is None else from_recipe(recipe)
         self._fitted = _Fitted(self.estimator_, arrays["present"], len(self.classes_))
         self.risks_ = facts["risks"]
 
