@@ -93,9 +93,10 @@ def listening() -> set[str]:
 
 
 def test_ray_on_this_machine_alone_listens_to_this_machine_alone(executor: Executor) -> None:
-    """It bound 0.0.0.0; 0100007F is 127.0.0.1, its bytes as the kernel has them."""
+    """It bound 0.0.0.0; 0100007F is 127.0.0.1, its bytes as the kernel has them. And to a token alone."""
     assert len(list(executor.map(make_plan(REQUEST).trials[:1]))) == 1
     assert listening() == {"0100007F"}
+    assert os.environ["RAY_AUTH_MODE"] == "token"
 
 
 def test_an_error_of_ours_in_a_task_is_one_line(executor: Executor) -> None:
