@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 
 from amongst.data import read_table
+from amongst.data.images import read_photos, read_photos_like
 from amongst.errors import AmongstWarning, InputError
 
 RNG = np.random.default_rng(0)
@@ -95,6 +97,18 @@ def test_what_is_missing_is_said(
     with pytest.raises(InputError) as caught:
         read_table(tmp_path / "own.csv", **NAMED | change)
     assert (caught.value.code, caught.value.argument) == (code, argument)
+
+
+def test_a_row_for_each_answer_about_a_photo(tmp_path: Path) -> None:
+    for name, _ in TOLD:
+        Image.new("RGB", (9, 9)).save(tmp_path / f"{name}.png")
+    LONG.assign(id=LONG["id"] + ".png").to_csv(tmp_path / "labels.csv", index=False)
+    named = {name: NAMED[name] for name in ("candidates", "rater")}
+    first = read_photos(tmp_path, tmp_path / "labels.csv", **named)
+    again = read_photos_like(tmp_path, tmp_path / "labels.csv", first.told())
+    for found in (first, again):
+        assert found.index.tolist() == [f"{name}.png" for name in LONG["id"].drop_duplicates()]
+        assert found.candidates == first.candidates
 
 
 @pytest.mark.parametrize("column", ["id", "who"])

@@ -285,7 +285,7 @@ def read_photos_like(
             f"{folder} is a folder, but the model was fitted on a table; name a file.",
             code="no-photos",
         )
-    known = ("candidates", "separator", "empty", "hierarchy", "raters")
+    known = ("candidates", "separator", "empty", "hierarchy", "raters", "rater")
     same = {name: told[name] for name in known if told.get(name) is not None}
     size = tuple(facts["size"])
     if labels is None:
