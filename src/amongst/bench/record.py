@@ -168,6 +168,11 @@ class Record:
         return {self.key, self.trial.bare_key}
 
     @property
+    def data_digest(self) -> str:
+        """The digest of the data that was used."""
+        return self.trial.data_digest
+
+    @property
     def failed(self) -> bool:
         """Whether training ended in an error."""
         return bool(self.error)
