@@ -83,7 +83,7 @@ def six_rows(folder: Path) -> Rows:
         sets=sets,
         shares=shares,
         order=shares.max(axis=1).argsort(kind="stable"),
-        features=pd.DataFrame({"wing": np.arange(6) / 3}),
+        features=pd.DataFrame({"wing": np.arange(6) / 3, "song": "twit twoo " * 40}),
         texts=texts,
         pictures=Pictures(folder, names),
     )

@@ -130,6 +130,10 @@ def test_everybody_can_use_it(page: Any, served: Any, axe: str, width: int, dark
     page.screen(width, 900, dark=dark, mobile=width < 600)
     opened(page, served)
     page.wait("document.querySelector('#picture').complete")
+    page.js("document.querySelector('#about-features').open = true")
+    names = page.js("[...document.querySelectorAll('#features dt')].map(e => e.offsetHeight)")
+    assert len(names) == 2
+    assert max(names) < 30, "the name of a column stands in one line, however long its cell is"
     assert page.violations(axe) == []
     assert page.js("innerWidth") == width, "the page is wider than the screen"
     assert page.complaints() == []
