@@ -105,6 +105,15 @@ def test_table_one_fits_eighty_columns(mnist: Table) -> None:
     assert any("98.44 ± 0.11*" in line and "98.29 ± 0.05*" in line for line in lines)
 
 
+def test_methods_of_the_demo_have_a_line_each(synthetic: Callable[..., list[Record]]) -> None:
+    plan = make_plan(Request("demo"))
+    table = collect(synthetic(plan, epochs=12), plan)
+    lines = printed(table).splitlines()
+    assert max(map(len, lines)) <= 80
+    (rows,) = table.layout.groups.values()
+    assert [line.split("  ")[0] for line in lines if ", MLP" in line] == [r.label for r in rows]
+
+
 @pytest.mark.parametrize("width", [80, 40])
 def test_a_wide_table_in_a_narrow_terminal_loses_no_letter(
     synthetic: Callable[..., list[Record]], width: int
