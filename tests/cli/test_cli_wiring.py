@@ -301,7 +301,7 @@ def test_fit_trains_as_it_was_told(birds: Path) -> None:
     assert model.feature_names_in_.tolist() == ["wing", "beak"]
     told = {"candidates": ["seen"], "truth": "true", "features": None, "ignore": ["size"]}
     told |= {"index": "id", "separator": ";", "empty": "full", "kind": "strings"}
-    told |= {"hierarchy": None, "raters": "votes", "header": None}
+    told |= {"hierarchy": None, "raters": "votes", "rater": None, "header": None}
     assert model.metadata_ == told
 
 
