@@ -12,10 +12,11 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
+from amongst.bench.paper import IMAGE_PLANS
 from amongst.bench.places import Place, dataset_title, method_title, model_title
 from amongst.bench.plans import make_plan, remembered, reproduce_command
 from amongst.bench.record import Record
-from amongst.bench.request import IMAGE_PLANS, Request
+from amongst.bench.request import Request
 from amongst.bench.tables import Entry
 from amongst.files import write_atomically
 from amongst.wording import counted, readable

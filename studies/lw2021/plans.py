@@ -1,25 +1,25 @@
-"""Plans for which the repository is needed: the paper's tables and figures, what goes beyond them, and image
+"""Plans for which the repository is needed: what goes beyond the paper's tables and figures, and image
 experiments: every algorithm alike, each as its authors train it, and parts of LW left out one by one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from types import MappingProxyType
 
 from amongst.bench.conditions import REAL
-from amongst.bench.record import Scalar
-from amongst.bench.request import LW, NEURAL, RATES, Slot
-from amongst.models import recipe_of
-from lw2021.paper import (
+from amongst.bench.paper import (
     FOLDS,
     IMAGES,
-    TABLES,
-    ablation_panels,
-    beta_panels,
+    LW,
+    NEURAL,
+    PLAN_TITLES,
+    RATES,
+    Slot,
     published_cells,
 )
+from amongst.bench.record import Scalar
+from amongst.models import recipe_of
 
 SEEDS = 3
 EPOCHS = 80
@@ -176,9 +176,6 @@ def _beyond() -> list[Slot]:
 
 SLOTS: Mapping[str, Callable[[], Sequence[Slot]]] = MappingProxyType(
     {
-        **{table: partial(published_cells, table) for table in TABLES},
-        "figure1": beta_panels,
-        "figure2": ablation_panels,
         "beyond": _beyond,
         "images": _alike,
         "images-own": _as_their_authors,
@@ -187,3 +184,8 @@ SLOTS: Mapping[str, Callable[[], Sequence[Slot]]] = MappingProxyType(
     }
 )
 """The cells of each plan in this file."""
+
+
+def short_title(plan: str) -> str:
+    """What the paper calls it."""
+    return PLAN_TITLES[plan].partition(":")[0]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from amongst.bench.paper import IMAGE_PLANS
 from amongst.bench.places import Place
 from amongst.bench.plans import Plan, Request, make_plan
 from amongst.bench.record import Record, grouped
-from amongst.bench.request import EPOCHS, IMAGE_PLANS
+from amongst.bench.request import EPOCHS
 from amongst.bench.tables import Table, collect
 from amongst.wording import counted
 

@@ -7,8 +7,8 @@ from hashlib import sha256
 import numpy as np
 
 from amongst.bench import Record, Trial
+from amongst.bench.paper import Slot
 from amongst.bench.plans import Plan
-from amongst.bench.request import Slot
 
 VERSIONS = {"amongst": "0.1.0", "numpy": "2.4.6", "python": "3.11.2", "torch": "2.13.0"}
 

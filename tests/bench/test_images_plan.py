@@ -21,19 +21,19 @@ from amongst.bench import trial as trial_module
 from amongst.bench.conditions import check_condition
 from amongst.bench.estimate import dataset_facts, trial_seconds
 from amongst.bench.execute_population import group_trials, run_together
+from amongst.bench.paper import IMAGE_PLANS, PLAN_TITLES
 from amongst.bench.places import Place, lay_out
 from amongst.bench.plans import Request, make_plan
 from amongst.bench.points import TRAINING, method_class, published_point
 from amongst.bench.record import Trial
-from amongst.bench.request import IMAGE_PLANS, PLAN_TITLES
 from amongst.bench.sources import plausible, trial_data
 from amongst.bench.trial import run_trial
 from amongst.cli.app import app
+from amongst.cli.bench import PlanName
 from amongst.data import Dataset
 from amongst.errors import InputError
 from amongst.models import MODELS
 from amongst.train import Checkpoint, Features, Watch
-from lw2021.commands import PlanName
 
 PLANS = sorted(IMAGE_PLANS)
 

@@ -9,19 +9,19 @@ from pathlib import Path
 
 import pytest
 
-import lw2021
+import amongst.bench
 from amongst.bench.execute import Options
+from amongst.bench.paper import ABLATION, BETAS, TABLES, published_cells
 from amongst.bench.plans import Request, make_plan
 from amongst.bench.points import method_labels, published_point
 from amongst.bench.record import Record, Trial
 from amongst.bench.request import PLANS
 from amongst.bench.rounds import choose
 from amongst.errors import InputError
-from lw2021.paper import ABLATION, BETAS, TABLES, published_cells
 
 
-def test_the_published_cells_are_shipped_with_the_study() -> None:
-    path = Path(str(lw2021.__file__)).parent / "data" / "tables.json"
+def test_the_published_cells_are_shipped_with_the_package() -> None:
+    path = Path(str(amongst.bench.__file__)).parent / "data" / "tables.json"
     stored = json.loads(path.read_text("utf-8"))
     for table in TABLES:
         means = [cell["mean"] for cell in stored[table]]

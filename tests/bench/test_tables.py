@@ -13,13 +13,12 @@ import pytest
 from scipy.stats import rankdata
 
 from amongst.bench import Record, Trial
+from amongst.bench.paper import Published, published_cells
 from amongst.bench.places import Place, lay_out
 from amongst.bench.plans import Plan, Request, make_plan
-from amongst.bench.request import Published
 from amongst.bench.tables import Entry, Significance, Table, collect
 from amongst.bench.words import notes
 from amongst.errors import InputError
-from lw2021.paper import published_cells
 
 Values = dict[str, Sequence[float]]
 

@@ -26,10 +26,9 @@ from amongst.cli import bench
 from amongst.cli.files import Labelled
 from amongst.cli.results import results
 from amongst.errors import AmongstError, DataNotFoundError, InputError
-from lw2021.commands import reproduce
 
 app = typer.Typer(pretty_exceptions_enable=False)
-for command in (reproduce, bench.compare, results, bench.demo):
+for command in (bench.reproduce, bench.compare, results, bench.demo):
     app.command()(command)
 
 QUICK = ["table1", "--quick", "--epochs", "1", "--seeds", "2", "--methods", "cc,lw"]

@@ -9,8 +9,8 @@ import typer
 from typer.testing import CliRunner
 
 from amongst.bench.plans import make_plan
+from amongst.cli.classical import _request, classical
 from amongst.errors import InputError
-from lw2021.commands import _request, classical
 
 app = typer.Typer()
 app.command()(classical)

@@ -155,7 +155,7 @@ def test_an_installed_package_has_the_rule_of_beta_and_says_where_the_rest_is(in
 
 def test_an_installed_package_says_what_needs_the_repository(installed, tmp_path):
     page = f"theory --html {tmp_path}/theory.html"
-    for words in (page, "evidence pack a.sqlite --into b", "reproduce table1", "classical --tune"):
+    for words in (page, "evidence pack a.sqlite --into b", "evidence pages folder"):
         assert installed(words).exception.code == "no-studies"
     with pytest.raises(MissingDependencyError) as needed:
         amongst.theory.verify  # noqa: B018

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from amongst.bench.conditions import check_condition
+from amongst.bench.paper import LW
 from amongst.bench.points import method_labels
 from amongst.bench.record import ENDINGS, Record, read_beside, read_file
-from amongst.bench.request import LW, SHORT, check_within
+from amongst.bench.request import SHORT, check_within
 from amongst.bench.store import FILTERS, Store
 from amongst.checks import check_choice
 from amongst.data import names

@@ -9,15 +9,15 @@ from typing import Any
 from amongst.bench.payload import script_json
 from amongst.bench.places import Place, Row
 from amongst.bench.plans import reproduce_command
-from amongst.bench.request import beside
 from amongst.bench.tables import Entry, Table
-from amongst.bench.words import Overview, notes, number, p_text
+from amongst.bench.words import Overview, notes, number, p_text, signed
 from amongst.markup import Markup, Section, document, element, join, section
 from amongst.wording import counted
 
 SCRIPTS = ("base.js", "charts.js", "tables.js", "curves.js", "trials.js", "main.js")
 NEEDED = "Plots, sorting and the list of trials need JavaScript; the tables below do not."
 TABLES = "A head sorts within each group. A cell opens its repeats, curves, settings and command."
+BOLD = "Bold differences are further than two standard errors from the paper."
 WHERE = "Where the trials ran, and with what."
 TRIALS = "Every training run behind this page. Words narrow the list; settings are searched too."
 
@@ -34,8 +34,6 @@ def assemble(
     """The whole page, one file that needs no other; its scripts fill what is empty here."""
     folder = files("amongst.bench").joinpath("templates")
     scripts = [folder.joinpath(name) for name in SCRIPTS]
-    paper = any(table.published or table.layout.is_figure for table in tables)
-    scripts += [beside().SCRIPT] if paper else []
     script = "\n".join(path.read_text("utf-8") for path in scripts)
     return document(
         title,
@@ -113,7 +111,7 @@ def _article(name: str, table: Table) -> Markup:
     command = reproduce_command(table.plan)
     told = notes(table)
     if table.published:
-        told.append(beside().BOLD)
+        told.append(BOLD)
     body = [
         element("h3", table.plan.title),
         element("div", class_="panels", id=f"{name}-panels") if table.layout.is_figure else None,
@@ -129,7 +127,13 @@ def _article(name: str, table: Table) -> Markup:
 
 def _plots(table: Table) -> Markup:
     shown = any(entry.published for entry in table.filled)
-    parts: list[Markup] = beside().plot() if shown else []
+    parts: list[Markup] = []
+    if shown:
+        parts += [
+            element("h4", "Distance to the paper"),
+            element("div", class_="controls legend"),
+            element("div", class_="differences"),
+        ]
     if table.ranking is not None:
         told = (
             f"Mean ranks over {table.ranking.blocks} comparisons, 1 is best. Friedman: "
@@ -185,7 +189,7 @@ def _cell(column: int, name: str, entry: Entry | None, alpha: float) -> Markup:
     key = {"data_column": str(column)}
     if entry is None:
         return element("td", data_sort="", **key)
-    below = beside().second_line(entry) if entry.published else None
+    below = _second_line(entry) if entry.published else None
     if not entry.n:
         missing = element("span", "failed" if entry.failed else "–", below, class_="none")
         return element("td", missing, data_sort="", **key)
@@ -195,7 +199,24 @@ def _cell(column: int, name: str, entry: Entry | None, alpha: float) -> Markup:
     return element("td", button, class_=marks, data_sort=f"{entry.mean:.6f}", **key)
 
 
-def part(class_: str, text: str, shown: bool = True, title: str | None = None) -> Markup | None:
+def _second_line(entry: Entry) -> Markup:
+    """Below a mean: the paper's, and the difference."""
+    paper = entry.published
+    assert paper is not None
+    side = "" if entry.agrees or not entry.n else "above" if entry.difference > 0 else "below"
+    shown = element(
+        "span",
+        _part("hidden", "paper "),
+        number(paper.mean),
+        _part("std", f" ± {number(paper.std)}"),
+        "*" if paper.star else None,
+        class_="paper",
+    )
+    gap = _part(f"diff {side}".strip(), signed(entry.difference), entry.n > 0)
+    return element("span", shown, gap, class_="second-line")
+
+
+def _part(class_: str, text: str, shown: bool = True, title: str | None = None) -> Markup | None:
     """Of a cell."""
     return element("span", text, class_=class_, title=title) if shown else None
 
@@ -203,12 +224,12 @@ def part(class_: str, text: str, shown: bool = True, title: str | None = None) -
 def _figure(entry: Entry, alpha: float) -> Markup:
     return element(
         "span",
-        part("mean", number(entry.mean)),
-        part("std", f" ± {number(entry.std)}", entry.n > 1),
-        part("star raw", "*", entry.p <= alpha),
-        part("star corrected", "*", entry.holm <= alpha),
-        part("star", "†", entry.oracle, "chosen by the oracle"),
-        part("short", f" {entry.n}/{entry.planned}", entry.n < entry.planned),
+        _part("mean", number(entry.mean)),
+        _part("std", f" ± {number(entry.std)}", entry.n > 1),
+        _part("star raw", "*", entry.p <= alpha),
+        _part("star corrected", "*", entry.holm <= alpha),
+        _part("star", "†", entry.oracle, "chosen by the oracle"),
+        _part("short", f" {entry.n}/{entry.planned}", entry.n < entry.planned),
         class_="ours",
     )
 

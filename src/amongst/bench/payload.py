@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from amongst.bench.figures import Figure, Series, variant_figure
 from amongst.bench.places import dataset_title, method_title, model_title
 from amongst.bench.plans import reproduce_command
 from amongst.bench.record import Record
-from amongst.bench.request import beside
 from amongst.bench.tables import Entry, Table
 from amongst.bench.words import metric_title
 
@@ -44,13 +44,13 @@ def payload(records: Sequence[Record], tables: Sequence[Table]) -> dict[str, Any
     metric = tables[0].metric if tables else "accuracy_last10"
     names = sorted({name for record in records for name in record.metrics})
     trials = _trials(records, tables, pools, metric, names)
-    drawn = any(table.layout.is_figure for table in tables)
+    drawn = [(f"t{i}", table) for i, table in enumerate(tables) if table.layout.is_figure]
     return {
         "labels": list(dict.fromkeys(e.label for t in tables for e in t.entries.values())),
         "test": tables[0].significance.title if tables else "",
         "metricLabel": f"{metric_title(metric).partition(',')[0].capitalize()}, %",
         "tables": [_table(f"t{i}", table, pools, index) for i, table in enumerate(tables)],
-        "figures": beside().drawn(tables) if drawn else [],
+        "figures": [_figure(name, variant_figure(table)) for name, table in drawn],
         **{name: [json.loads(text) for text in pool] for name, pool in vars(pools).items()},
         "metrics": names,
         "trials": trials,
@@ -138,7 +138,7 @@ def _trial(record: Record, pools: _Pools, metric: str) -> dict[str, Any]:
         "model": model_title(trial.model),
         "seed": trial.seed,
         "fold": trial.fold,
-        "value": number(record.metrics.get(metric)),
+        "value": _number(record.metrics.get(metric)),
         "seconds": round(record.seconds, 2),
         "device": record.device,
         "key": record.key[:16],
@@ -194,12 +194,25 @@ def _entry(table: Table, entry: Entry, pools: _Pools, index: Mapping[str, int]) 
         "settings": pools.settings.add(dict(entry.settings)),
         "command": pools.commands.add(reproduce_command(table.plan, place)),
         "paper": paper and {"mean": paper.mean, "std": paper.std, "star": paper.star},
-        **{name: number(getattr(entry, name)) for name in numbers},
+        **{name: _number(getattr(entry, name)) for name in numbers},
         **{name: getattr(entry, name) for name in plain},
     }
 
 
-def number(value: float | None) -> float | None:
+def _figure(name: str, figure: Figure) -> dict[str, Any]:
+    def line(series: Series) -> dict[str, Any]:
+        ends = {n: list(map(_number, getattr(series, n))) for n in ("mean", "low", "high")}
+        return {"label": series.label} | ends
+
+    panels = [
+        {"title": panel.title, "note": panel.note, "series": [line(s) for s in panel.series]}
+        for panel in figure.panels
+    ]
+    axes = {"xlabel": figure.xlabel, "x": figure.categories, "joined": figure.joined}
+    return {"id": name, **axes, "panels": panels}
+
+
+def _number(value: float | None) -> float | None:
     """As it is: the page rounds it once, to what Python's tables show."""
     return None if value is None or not math.isfinite(value) else value
 

@@ -11,27 +11,19 @@ from typing import Any
 
 from amongst.algorithms import get_protocol
 from amongst.bench.conditions import REAL, check_condition
+from amongst.bench.paper import IMAGE_PLANS, LW, NEURAL, PLAN_TITLES, Slot, plan_slots
 from amongst.bench.places import Place, dataset_title
-from amongst.bench.points import CLASSICAL, method_labels, points
+from amongst.bench.points import CLASSICAL, method_labels, own_settings, points
 from amongst.bench.record import Record, Trial
-from amongst.bench.request import (
-    CRITERIA,
-    EPOCHS,
-    IMAGE_PLANS,
-    LW,
-    NEURAL,
-    PLAN_TITLES,
-    SHORT,
-    Slot,
-    check_within,
-    plan_slots,
-)
+from amongst.bench.request import CRITERIA, EPOCHS, SHORT, check_within
 from amongst.bench.request import Request as Request  # which belongs to plans, too
 from amongst.checks import check_choice
 from amongst.data import names
 from amongst.errors import AmongstWarning, InputError, MissingDependencyError, Shown, named
-from amongst.models import MODELS
-from amongst.optional import import_study
+from amongst.models import DENSE, MODELS, recipe_of
+
+MINIATURE = ("q=0.5", "q=0.5 eta=0.2", "q=0.5 rho=100", "instance=0.4")
+"""Conditions of image plans that are in their miniature."""
 
 
 @dataclass(frozen=True)
@@ -197,9 +189,9 @@ def _of_the_paper(request: Request) -> list[Slot]:
         )
         problem += "plan shorter on its own data."
         raise InputError(problem, code="no-sense", argument="quick", got=True)
-    slots = plan_slots(request.plan)
+    slots = list(plan_slots(request.plan))
     if request.quick and request.plan != "demo":
-        slots = import_study("lw2021.paper", purpose="a miniature").miniature(slots)
+        slots = _miniature(slots)
     conditions = tuple(map(check_condition, request.conditions))
     wanted: dict[str, tuple[Sequence[str], Collection[str]]] = {
         "dataset": (request.datasets, names()),
@@ -208,7 +200,7 @@ def _of_the_paper(request: Request) -> list[Slot]:
         "model": (request.models, MODELS),
     }
     stay = set(CLASSICAL) & set(request.methods)  # whatever networks the others have
-    kept = list(slots)
+    kept = slots
     for axis, (values, elsewhere) in wanted.items():
         has = {getattr(slot, axis) for slot in slots}
         has |= {SHORT} if has & set(LW) else set()
@@ -221,6 +213,30 @@ def _of_the_paper(request: Request) -> list[Slot]:
         problem = "no cell of the plan has these datasets, methods, conditions and models together."
         raise InputError(problem, code="no-cell")
     return kept
+
+
+def _miniature(slots: Sequence[Slot]) -> list[Slot]:
+    """The same methods and conditions on digits, without duplicates and networks for images."""
+    small = [
+        replace(
+            slot,
+            dataset="digits",
+            condition="q=0.3" if slot.condition == REAL else slot.condition,
+            model=slot.model if slot.model in (*DENSE, "-") else "mlp",
+            published=None,
+            fixed=own_settings(slot.method, dict(slot.fixed)),
+        )
+        for slot in slots
+        if _in_miniature(slot)
+    ]
+    return list({slot.place: slot for slot in small}.values())
+
+
+def _in_miniature(slot: Slot) -> bool:
+    """Of the paper's variants those of one panel; of image plans a part of their conditions."""
+    if recipe_of(slot.model):
+        return slot.dataset == "cifar10" and slot.condition in MINIATURE
+    return slot.variant == "" or (slot.dataset, slot.condition) == ("fashion_mnist", "q=0.3")
 
 
 def _cell(slot: Slot, request: Request) -> Cell:

@@ -14,7 +14,7 @@ from rich.console import Group
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from amongst.bench.request import Published
+from amongst.bench.paper import Published
 from amongst.bench.tables import Entry, Table
 from amongst.bench.words import MISSING, notes, number, signed
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import amongst
 from amongst.bench.export import read_records, read_requests
 from amongst.bench.page import assemble
+from amongst.bench.paper import TABLES, Slot, published_cells
 from amongst.bench.payload import payload
 from amongst.bench.places import Place
 from amongst.bench.plans import Cell, Plan, Request, remembered
 from amongst.bench.record import Record, Trial, grouped, now
-from amongst.bench.request import Slot, printed
 from amongst.bench.rounds import advance
 from amongst.bench.tables import Significance, Table, collect
 from amongst.bench.words import overview
@@ -186,7 +186,7 @@ def found_plan(records: Sequence[Record], title: str = "Results") -> Plan:
     >>> plan.cells[0].slot.dataset, plan.report
     ('mine', 'accuracy_final')
     """
-    paper = printed()
+    paper = {cell.place: cell.published for table in TABLES for cell in published_cells(table)}
     cells: dict[Place, dict[str, Trial]] = {}
     for record in records:
         trial = record.trial.with_data("")

@@ -2,41 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
-from functools import cache
 from typing import Any
 
 from amongst.algorithms import get_protocol
-from amongst.bench.places import Place
-from amongst.bench.record import Scalar
+from amongst.bench.paper import IMAGE_PLANS, LW, PLAN_TITLES, plan_slots
 from amongst.checks import check_choice, check_integer, check_number
 from amongst.errors import InputError, Shown, named
-from amongst.optional import STUDIES, import_study
 from amongst.train import Settings
-
-NEURAL = ("rc", "cc", "proden", "lw-sigmoid", "lw-cross_entropy")
-LW = ("lw-sigmoid", "lw-cross_entropy")
-RATES = ("q=0.1", "q=0.3", "q=0.5", "q=0.7", "q=0.9")
-
-IMAGE_PLANS = {
-    "images": "Images: every algorithm, trained alike",
-    "images-own": "Images: each algorithm as its authors train it",
-    "images-wide": "Images: LW with views, a wider network, longer",
-    "images-parts": "Images: LW with views, part by part",
-}
-"""Plans on CIFAR-10, in which nothing is searched, and their titles."""
-
-PLAN_TITLES = {
-    "table1": "Table 1: accuracy on benchmark datasets",
-    "table2": "Table 2: accuracy on real datasets",
-    "table3": "Table 3: accuracy with other generation processes",
-    "figure1": "Figure 1: the leverage parameter β",
-    "figure2": "Figure 2: ablation of the two parts of the loss",
-    "beyond": "Beyond the paper: larger q, β from the data, other data",
-    "demo": "Demo: scikit-learn's digits",
-} | IMAGE_PLANS
-"""Plans that are fixed, and their titles."""
 
 PLANS = (*PLAN_TITLES, "compare")
 """Names of plans; ``"compare"`` is a person's own."""
@@ -62,36 +36,6 @@ SHORT = "lw"
 
 _ROUNDS = ("search_seeds", "screen", "keep")
 _OPTIONAL = (*_ROUNDS, "refit", "own", "digest", "rows")
-
-
-@dataclass(frozen=True)
-class Published:
-    """A cell as printed: test accuracy in percent."""
-
-    mean: float
-    std: float
-    star: bool = False  # whether the best method is significantly better, by Wilcoxon's test
-    mark: str = ""  # "best" (bold), "second" (underlined)
-
-
-@dataclass(frozen=True)
-class Slot:
-    """Where a cell belongs: as for a trial; for figures also a variant, ``"β=4"``."""
-
-    dataset: str
-    condition: str
-    method: str
-    model: str
-    variant: str = ""
-    published: Published | None = None
-    fixed: tuple[tuple[str, Scalar], ...] = ()  # settings that it dictates
-    folds: int | None = None  # None where the data have a test part of their own
-    seeds: int = 5  # repeats, unless told
-
-    @property
-    def place(self) -> Place:
-        """What it is about."""
-        return Place(self.dataset, self.condition, self.method, self.model, self.variant)
 
 
 @dataclass(frozen=True)
@@ -243,22 +187,3 @@ def _spelt_out(methods: tuple[str, ...], plan: str) -> tuple[str, ...]:
     has = set(LW) if plan == "compare" else {slot.method for slot in plan_slots(plan)}
     variants = tuple(name for name in LW if name in has)
     return tuple(m for name in methods for m in (variants if name == SHORT else (name,)))
-
-
-@cache
-def plan_slots(plan: str) -> tuple[Slot, ...]:
-    """The cells of a plan that is fixed; but for the demo, ``studies`` lays them out."""
-    if plan == "demo":
-        return tuple(Slot("digits", q, method, "mlp") for method in NEURAL for q in RATES[:3])
-    return tuple(import_study("lw2021.plans", purpose=f"the plan {plan!r}").SLOTS[plan]())
-
-
-def printed() -> Mapping[Place, Published | None]:
-    """The figures of the paper's tables, as far as they are here: in a clone."""
-    tables = ("table1", "table2", "table3") if STUDIES.is_dir() else ()
-    return {slot.place: slot.published for table in tables for slot in plan_slots(table)}
-
-
-def beside() -> Any:
-    """What the study says of its figures beside ours: it alone lays out cells that have any."""
-    return import_study("lw2021.beside", purpose="the paper's figures")

@@ -8,10 +8,11 @@ from math import isfinite
 
 import numpy as np
 
+from amongst.bench.paper import Published
 from amongst.bench.places import Layout, Place, lay_out, short_labels
 from amongst.bench.plans import Cell, Plan
 from amongst.bench.record import Record, Scalar, grouped
-from amongst.bench.request import Published, check_within
+from amongst.bench.request import check_within
 from amongst.bench.rounds import advance, choose
 from amongst.checks import check_choice, check_number
 from amongst.stats import (

@@ -7,9 +7,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from amongst.bench.paper import IMAGE_PLANS
 from amongst.bench.places import dataset_title
 from amongst.bench.record import Record, grouped
-from amongst.bench.request import EPOCHS, IMAGE_PLANS, beside
+from amongst.bench.request import EPOCHS
 from amongst.bench.tables import Entry, Table
 from amongst.wording import counted, readable
 
@@ -78,17 +81,16 @@ def notes(table: Table) -> list[str]:
         "† chosen by the oracle, which reads true labels: on data of one's own such a figure cannot "
         "be had."
     )
-    paper = beside().note(table) if table.published else ""
-    found = [_metric(table), marks, _stars(table), paper, _choice(table)]
+    found = [_metric(table), marks, _stars(table), _paper(table), _choice(table)]
     found += [oracle if table.oracle else "", *_gaps(table.entries.values())]
     return [note for note in found if note]
 
 
 def _metric(table: Table) -> str:
     counts = sorted({entry.n for entry in table.filled})
-    repeats = f" over {span(counts)} repeat{'s' * (counts[-1] != 1)}" if counts else ""
+    repeats = f" over {_span(counts)} repeat{'s' * (counts[-1] != 1)}" if counts else ""
     said = f"In percent: {metric_title(table.metric)}, mean ± standard deviation (n − 1){repeats}."
-    least = min(epochs_of(table.filled), default=PAPER)
+    least = min(_epochs(table.filled), default=PAPER)
     if not table.metric.endswith("_last10") or not 1 < least < 2 * LAST:
         return said
     return (  # in a short run the last ten epochs are not its end
@@ -97,12 +99,12 @@ def _metric(table: Table) -> str:
     )
 
 
-def epochs_of(entries: Iterable[Entry]) -> set[int]:
+def _epochs(entries: Iterable[Entry]) -> set[int]:
     """How long the trials behind them are."""
     return {int(entry.settings.get("epochs", PAPER)) for entry in entries}
 
 
-def span(counts: Sequence[int]) -> str:
+def _span(counts: Sequence[int]) -> str:
     """Of sorted numbers, the ends."""
     return str(counts[0]) if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
 
@@ -121,6 +123,14 @@ def _stars(table: Table) -> str:
     reach = least * (len(tested) if holm else 1)
     text += f" With {pairs} pairs the least p is {least:.2g}"
     return text + (": no star can be reached." if reach > rule.alpha else ".")
+
+
+def _paper(table: Table) -> str:
+    if not table.published:
+        return ""
+    text = "Second line: the paper's figure, and ours minus the paper's in percentage points."
+    found = _epochs(entry for entry in table.filled if entry.published)
+    return text + (f" Ours: {_span(sorted(found))} epochs, not {PAPER}." if found - {PAPER} else "")
 
 
 def _choice(table: Table) -> str:
@@ -181,8 +191,7 @@ def overview(records: Sequence[Record], tables: Sequence[Table]) -> Overview:
     """Summarise a report."""
     findings = []
     for table in tables:
-        paper = beside().findings(table) if table.published else ()
-        parts = (_wins(table), *paper, _ranks(table))
+        parts = (_wins(table), *_against_paper(table), _ranks(table))
         findings.append((table.plan.title * (len(tables) > 1), " ".join(filter(None, parts))))
     told = tuple(finding for finding in findings if finding[1])
     return Overview(tuple(_figures(records, tables)), told, tuple(_alerts(records, tables)))
@@ -198,8 +207,11 @@ def _figures(records: Sequence[Record], tables: Sequence[Table]) -> Iterator[tup
     if cells := sum(len(table.entries) for table in tables):
         filled = sum(len(table.filled) for table in tables)
         yield str(filled), f"of {cells}", "cells with a result"
-    if any(table.published for table in tables):
-        yield from beside().figures(tables)
+    if compared := [entry for table in tables for entry in table.filled if entry.published]:
+        near = sum(entry.agrees for entry in compared)
+        yield str(near), f"of {len(compared)}", "within two standard errors of the paper"
+        middle = np.median([abs(entry.difference) for entry in compared])
+        yield f"{middle:.2f}", "points", "median distance to the paper"
     if records:
         value, unit = readable(sum(record.seconds for record in records)).split()
         yield value, unit, "of training in all"
@@ -215,6 +227,24 @@ def _wins(table: Table) -> str:
     leaders = [label for label, count in best.items() if count == wins]
     verb = "is" if len(leaders) == 1 else "are each"
     return f"{' and '.join(leaders)} {verb} best in {wins} of {contests} comparisons."
+
+
+def _against_paper(table: Table) -> Iterator[str]:
+    """How often the paper's winner is ours too, where it met another method; and the extremes."""
+    met = Counter(entry.place.contest for entry in table.filled)
+    compared = [entry for entry in table.filled if entry.published]
+    winners = [e for e in compared if e.published and e.published.mark == "best"]
+    shared = [entry for entry in winners if met[entry.place.contest] > 1]
+    if shared:
+        same = sum(entry.best for entry in shared)
+        yield f"The paper's best method is ours too in {same} of {len(shared)}."
+    if len(compared) > 1:
+        order = sorted(compared, key=lambda entry: entry.difference)
+        low, high = (
+            f"{signed(entry.difference)} ({entry.label}; {entry.place.where})"
+            for entry in (order[0], order[-1])
+        )
+        yield f"Against the paper from {low} to {high}."
 
 
 def _ranks(table: Table) -> str:

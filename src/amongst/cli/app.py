@@ -8,6 +8,7 @@ import typer
 from rich.table import Table
 
 from amongst.cli import bench, datasets, tables
+from amongst.cli.classical import classical
 from amongst.cli.results import report, results
 from amongst.cli.review import explain, review
 from amongst.cli.saying import Commands, options, run, screen, tell
@@ -35,14 +36,12 @@ for _own in (tables.describe, tables.fit, tables.predict, tables.disambiguate):
     app.command(rich_help_panel="Your data")(_own)
 for _own in (explain, review, search):
     app.command(rich_help_panel="Your data")(_own)
-for _research in (bench.demo, bench.compare, results, report):
+for _research in (bench.demo, bench.compare, bench.reproduce, classical, results, report):
     app.command(rich_help_panel="Research")(_research)
 app.add_typer(datasets.app, name="datasets", rich_help_panel="Research")
 
 ELSEWHERE = {
-    "reproduce": "Run tables and figures of the paper.",
     "evidence": "Results as a folder.",
-    "classical": "Cells of the paper's Table 2.",
     "theory": "β from the candidate sets; in a clone, the theory verified.",
 }
 """Commands of the study of the paper, which a clone has and an installed package names."""

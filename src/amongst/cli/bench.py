@@ -1,10 +1,11 @@
-"""compare, demo: experiments from the command line; and what `reproduce` of the study shares with them."""
+"""compare, reproduce, demo: experiments from the command line."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -13,6 +14,7 @@ import typer
 from amongst.cli.files import Labelled, check_folder_target, grouped
 from amongst.cli.results import (
     Conditions,
+    Datasets,
     Many,
     Methods,
     dataset_names,
@@ -156,6 +158,56 @@ def compare(
     run_all([request], running.options(files), running.store, running.dry_run)
 
 
+PlanName = StrEnum(
+    "PlanName",
+    "table1 table2 table3 figure1 figure2 beyond images images-own images-parts images-wide demo",
+)
+
+
+@grouped
+def reproduce(
+    plans: Annotated[
+        list[PlanName],
+        typer.Argument(metavar="PLAN", help="Tables and figures of the paper, or more."),
+    ],
+    datasets: Datasets = None,
+    methods: Methods = None,
+    conditions: Conditions = None,
+    models: Annotated[
+        Many, typer.Option(help="Only these, e.g. mlp, linear, convnet.", callback=named)
+    ] = None,
+    seeds: Seeds = None,
+    epochs: Annotated[int | None, typer.Option(help="Instead of the plan's own.")] = None,
+    search: Annotated[
+        Search, typer.Option(help="Settings: published, each method's grid, one grid for all.")
+    ] = "published",
+    *,
+    searching: Searching,
+    protocol: Annotated[
+        Literal["default", "paper", "official"], typer.Option(help="Where paper and code differ.")
+    ] = "default",
+    precision: Annotated[
+        str, typer.Option(help="float32, float64; on a GPU also tf32, bf16.")
+    ] = "float32",
+    running: Running,
+) -> None:
+    """Run tables and figures of the paper; killed at any moment, the same command goes on."""
+    first = searching.request(
+        plans[0].value,
+        datasets=dataset_names(datasets),
+        methods=method_names(methods),
+        conditions=split(conditions),
+        models=split(models),
+        seeds=seeds,
+        epochs=epochs,
+        search=search,
+        protocol=protocol,
+        precision=precision,
+    )
+    requests = [replace(first, plan=plan.value) for plan in dict.fromkeys(plans)]
+    run_all(requests, running.options(), running.store, running.dry_run)
+
+
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("amongst-demo"),
 ) -> None:
@@ -173,7 +225,7 @@ def demo(
 
 def run_all(requests: Sequence[Request], options: Options, store: Path, dry: bool) -> None:
     """One after another; what one of them would refuse is refused before the first begins."""
-    from amongst.bench.request import PLAN_TITLES
+    from amongst.bench.paper import PLAN_TITLES
     from amongst.bench.runner import checked_plan, dry_run
 
     console = screen()

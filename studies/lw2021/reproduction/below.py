@@ -9,7 +9,7 @@ from amongst.bench.places import Place, dataset_title, method_title
 from amongst.bench.record import grouped
 from amongst.bench.words import number, signed
 from amongst.estimators import CLASSICAL
-from lw2021.paper import short_title
+from lw2021.plans import short_title
 from lw2021.reproduction.sheet import BELOW, REPRODUCED, Reasons, Sheet, Shown, reaches
 from lw2021.reproduction.text import figure_text, listed, pipe_table
 from lw2021.runs import search_words

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from amongst.bench.record import Record
 from amongst.wording import readable
-from lw2021.paper import short_title
+from lw2021.plans import short_title
 from lw2021.reproduction.cost import Cost, PublicStyle, cost, gpu_span
 from lw2021.reproduction.found import Reproduction
 from lw2021.reproduction.text import paragraph, pipe_table

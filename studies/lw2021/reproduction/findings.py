@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from amongst.bench.paper import PLAN_TITLES
 from amongst.bench.places import method_title
 from amongst.bench.record import Record
-from amongst.bench.request import PLAN_TITLES
 from amongst.bench.words import number, signed
-from lw2021.paper import short_title
+from lw2021.plans import short_title
 from lw2021.reproduction.beyond import beyond_margins
 from lw2021.reproduction.found import TABLES, Reproduction
 from lw2021.reproduction.gains import gains

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from amongst.bench.paper import PLAN_TITLES, TABLES
 from amongst.bench.places import Place
 from amongst.bench.plans import Plan, remembered
-from amongst.bench.request import PLAN_TITLES
 from amongst.bench.tables import Entry
 from lw2021.evidence import Evidence, read_evidence
-from lw2021.paper import TABLES
 from lw2021.reproduction.cost import PublicStyle
 from lw2021.reproduction.margins import Contest, Margin, contests, margins
 from lw2021.reproduction.sheet import Reasons, Sheet, make_sheet, rank

@@ -8,7 +8,7 @@ import numpy as np
 
 from amongst.bench.places import Place, method_title
 from amongst.bench.words import signed
-from lw2021.paper import short_title
+from lw2021.plans import short_title
 from lw2021.reproduction.found import TABLES, Reproduction
 from lw2021.reproduction.sheet import Shown, reaches
 from lw2021.reproduction.text import listed

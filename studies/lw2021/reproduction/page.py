@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from amongst.bench.paper import PLAN_TITLES
 from amongst.bench.places import Row
 from amongst.bench.plans import reproduce_command
-from amongst.bench.request import EPOCHS, PLAN_TITLES
-from lw2021.paper import short_title
+from amongst.bench.request import EPOCHS
+from lw2021.plans import short_title
 from lw2021.reproduction.below import below_table, settings_words, why_table
 from lw2021.reproduction.beyond import automatic, beyond_margins
 from lw2021.reproduction.cost_text import cost_section

@@ -30,7 +30,9 @@ navigation();
 for (const table of DATA.tables) {
   const article = document.getElementById(table.id);
   enhanceTable(article);
+  differences(article, table);
   ranks(article, table);
 }
+for (const data of DATA.figures) figure(document.getElementById(data.id), data);
 learningCurves($("#curves"));
 trialList($("#trials"));
