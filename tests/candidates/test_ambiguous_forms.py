@@ -251,11 +251,22 @@ def test_a_label_outside_the_classes_has_a_remedy_in_sets_too() -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.float64])
-def test_counts_of_votes_are_not_taken_for_answers(dtype: Any) -> None:
+@pytest.mark.parametrize("totals", ["alike", "by chance"])
+def test_counts_of_votes_are_not_taken_for_answers(dtype: Any, totals: str) -> None:
     """20 votes a row over 10 classes gave as many classes as there were counts, in silence."""
-    counts = np.random.default_rng(0).multinomial(20, [0.1] * 10, size=500).astype(dtype)
+    rng = np.random.default_rng(0)
+    alike = rng.multinomial(20, [0.1] * 10, size=500)
+    counts = (alike if totals == "alike" else rng.poisson(1, (500, 10))).astype(dtype)
     with pytest.raises(InputError) as caught:
         as_candidates(counts)
     assert caught.value.code == "perhaps-counts"
     assert "Pass kind='votes', or kind='annotators'." in str(caught.value)
     assert as_candidates(counts, kind="votes").n_classes == 10
+
+
+def test_answers_of_annotators_who_agree_a_little_are_no_counts() -> None:
+    """Each says the true label in half of the rows, else any."""
+    rng = np.random.default_rng(0)
+    truth, any_label = rng.integers(0, 5, (300, 1)), rng.integers(0, 5, (300, 4))
+    answers = np.where(rng.random((300, 4)) < 0.5, truth, any_label)
+    assert as_candidates(answers).n_classes == 5

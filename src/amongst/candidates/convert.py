@@ -302,8 +302,8 @@ def _guess(y: Any) -> str:
         found = kind_of_table(y)
         if found == "counts":
             problem = (
-                f"has whole numbers in {y.shape[1]} columns that sum to nearly the same in each row: "
-                "they look like votes for as many classes, not like the answers of annotators."
+                f"has whole numbers in {y.shape[1]} columns, and those of a row are equal no more often than "
+                "by chance: they look like votes for as many classes, not like the answers of annotators."
             )
             remedies = f"pass {named('kind', 'votes')}", f"{named('kind', 'annotators')}"
             raise wrong("perhaps-counts", problem, remedies)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,9 @@ from amongst.candidates.container import CandidateSets
 from amongst.candidates.marks import weight_of
 from amongst.errors import InputError
 
-ENOUGH, ALIKE = 20, 0.2
-"""Rows from which counts are told by their sums, and how far these may differ."""
+ENOUGH, MOST_COMPARED, BY_CHANCE = 20, 20, 0.05
+"""Rows from which counts are told from answers, columns that are compared for that, and the agreement
+beyond chance up to which they are counts."""
 
 MOST_CLASSES = 1 << 22
 """Columns of a mask; a sparse one of a damaged file may claim any number."""
@@ -34,8 +36,8 @@ def kind_of_table(y: npt.NDArray[Any] | pd.DataFrame) -> str:
     """What a table is read as where nobody says it.
 
     It is a ``"mask"`` where it holds 0 and 1 alone, ``"votes"`` where it holds fractions, for labels are
-    whole, ``"counts"`` where whole numbers sum to nearly the same in each row, from which the answers of
-    annotators who agree are far, else ``"annotators"``.
+    whole, ``"counts"`` where the whole numbers of a row are equal no more often than by chance, as the
+    answers of annotators are, else ``"annotators"``.
     """
     values = np.asarray(y)
     kind = values.dtype.kind
@@ -45,11 +47,18 @@ def kind_of_table(y: npt.NDArray[Any] | pd.DataFrame) -> str:
         return "votes"
     whole = kind in "iu" or (kind == "f" and bool(np.isfinite(values).all()))
     if whole and len(values) >= ENOUGH and values.shape[1] > 2:
-        total = values.sum(axis=1, dtype=np.float64)
         used = values.min() == 0 and values.max() > 1 and np.ptp(values, 0).all()
-        if used and total.std() <= ALIKE * total.mean():
+        if used and _agreement(values[:, :MOST_COMPARED]) <= BY_CHANCE:
             return "counts"
     return "annotators"
+
+
+def _agreement(values: npt.NDArray[Any]) -> float:
+    """(a − c) / (1 − c): a is how often two numbers of a row are equal, c how often any two are."""
+    columns = values.T
+    equal = np.mean([(a == b).mean() for a, b in combinations(columns, 2)])
+    chance = ((np.unique(values, return_counts=True)[1] / values.size) ** 2).sum()
+    return float((equal - chance) / max(1 - chance, 1e-12))
 
 
 def has_fractions(values: npt.NDArray[Any]) -> bool:
