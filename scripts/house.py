@@ -22,7 +22,7 @@ from typing import Any
 SOURCE = Path(__file__).parents[1] / "src" / "amongst"
 GUIDE = Path(__file__).parents[1] / "CONTRIBUTING.md"
 SHOWN = re.compile(r"\| room \|.*?Files of ours that a call goes through: [^\n]*", re.DOTALL)
-KINDS = {".py", ".pyi", ".html", ".css", ".js"}
+KINDS = {".py", ".pyi", ".html", ".css", ".js", ".toml"}
 ROOMS = {
     "candidates": "what is known about a row's label",
     "losses": "ψ, and losses as functions and as `nn.Module`s",
