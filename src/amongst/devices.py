@@ -15,7 +15,7 @@ from torch import Tensor
 
 from amongst.errors import AmongstWarning, InputError, named, warn
 
-UNUSABLE = (RuntimeError, AssertionError, TypeError)
+UNUSABLE = (RuntimeError, ValueError, AssertionError, TypeError)
 """What PyTorch raises for a device that is not there, or that cannot do what is asked of it."""
 
 

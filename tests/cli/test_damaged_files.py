@@ -213,3 +213,11 @@ def test_the_fuzzer_finds_nothing_in_a_few_files(tmp_path: Path) -> None:
     assert len(counts) == 9
     assert (counts[["files", "commands"]] > 0).all(axis=None)
     assert json.loads(done.stdout.splitlines()[-1].partition(" in ")[0])["kind"] == "store"
+
+
+def test_a_device_that_is_none_is_followed_by_one_that_is(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """PyTorch overflowed on its number."""
+    words = forged(lambda facts: facts["params"].update(device=10**30))(home)
+    assert run(capsys, *words) == (0, [])
