@@ -17,7 +17,6 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from rich.console import Console
 from sklearn.datasets import load_iris
 
 import amongst
@@ -434,7 +433,7 @@ def test_numbers_are_whole_on_eighty_columns(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("optuna", reason="optuna is not installed")
-    monkeypatch.setattr("amongst.cli.search.console", Console(width=80))
+    monkeypatch.setenv("COLUMNS", "80")
     assert run("search", home / "iris.csv", "--trials", 6, *QUICK) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len([line for line in lines if line.startswith("│")]) == 6

@@ -15,10 +15,12 @@ import subprocess
 import sys
 import textwrap
 from contextlib import redirect_stderr, redirect_stdout
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from amongst.cli import main
 
@@ -122,7 +124,8 @@ PAGES += [TUTORIALS.parent / name for name in ("which-method.md", "trust.md")]
 def test_the_tutorial_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "88")
-    monkeypatch.setenv("TERM", "dumb")
+    plain = partial(Console, width=88, force_terminal=False)  # whatever the machine's own is
+    monkeypatch.setattr("amongst.cli.saying.Console", plain)
     shared: dict[str, Any] = {}
     monkeypatch.setattr("amongst.review.server.serve", person(shared))
     assert run_page(page, shared) > 0

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from rich.console import Console
 from rich.table import Table as RichTable
 
 from amongst.cli.files import (
@@ -19,13 +18,12 @@ from amongst.cli.files import (
     sets_of,
     write_table,
 )
-from amongst.cli.saying import interruptible, tell
+from amongst.cli.saying import interruptible, screen, tell
 from amongst.cli.training import Training
 
 if TYPE_CHECKING:
     from amongst.selection import SearchResult
 
-console = Console()
 SHOWN, TRIALS = 10, 50
 
 
@@ -114,5 +112,5 @@ def _show(result: SearchResult) -> None:
         shown.add_column(column.replace("_", "\n"), justify="right", no_wrap=True)
     for _, row in found.head(SHOWN).iterrows():
         shown.add_row(*(f"{v:.4g}" if isinstance(v, float) else str(v) for v in row))
-    console.print(shown)
-    console.print(f"chosen: {result}", highlight=False, markup=False)
+    screen().print(shown)
+    screen().print(f"chosen: {result}", highlight=False, markup=False)

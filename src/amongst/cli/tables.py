@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
 
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
     from amongst.candidates import CandidateSets
     from amongst.data import Table
 
-console = Console()
 
 MOST_BARS = 30
 """Sizes of candidate sets that `describe` draws one by one."""
@@ -72,7 +70,7 @@ def describe(file: File, reading: Labelled) -> None:
     shown = RichTable(title=escape(title), show_header=False)
     for what, value in facts.rows():
         shown.add_row(what, escape(value))
-    console.print(shown)
+    screen().print(shown)
     _draw_classes(sets)
     _draw_sizes(facts.size_histogram.tolist())
     if sets.answers is not None and reading.raters != "votes":
@@ -292,7 +290,7 @@ def _show_raters(found: pd.DataFrame) -> None:
             shown.add_row(escape(str(rater)), f"{answers:,}", f"{right:.1%}")
         if part is not parts[-1]:
             shown.add_section()
-    console.print(shown)
+    screen().print(shown)
 
 
 def _check_features(frame: pd.DataFrame) -> None:
@@ -320,11 +318,13 @@ def _draw_classes(sets: CandidateSets) -> None:
     from amongst.candidates.description import SEPARATED, look_alikes
 
     rows = sets.to_mask().sum(axis=0)
-    console.print("rows by candidate", style="bold")
+    screen().print("rows by candidate", style="bold")
     order = rows.argsort(kind="stable")[::-1]
     for at in order[:MOST_BARS].tolist():
         bar = "█" * round(40 * rows[at] / max(rows.max(), 1))
-        console.print(f"{bar:<40} {rows[at]:>6,} {sets.classes[at]}", highlight=False, markup=False)
+        screen().print(
+            f"{bar:<40} {rows[at]:>6,} {sets.classes[at]}", highlight=False, markup=False
+        )
     if len(order) > MOST_BARS:
         tell(f"… and {len(order) - MOST_BARS:,} classes more")
     for name, other in look_alikes(sets)[:MOST_RATERS]:
@@ -335,7 +335,7 @@ def _draw_classes(sets: CandidateSets) -> None:
 
 def _draw_sizes(histogram: list[int]) -> None:
     """A bar for each size that occurs; sizes side by side share one where there are very many."""
-    console.print("candidates per row", style="bold")
+    screen().print("candidates per row", style="bold")
     sizes = [size for size, count in enumerate(histogram) if count]
     width = 1 if len(sizes) <= MOST_BARS else -(-sizes[-1] // MOST_BARS)
     bars = {bar: sum(histogram[bar : bar + width]) for bar in range(1, sizes[-1] + 1, width)}
@@ -343,7 +343,7 @@ def _draw_sizes(histogram: list[int]) -> None:
     for bar, count in bars.items():
         if count:
             name = f"{bar:>4}" if width == 1 else f"{bar:>4}–{bar + width - 1:<4}"
-            console.print(f"{name} {'█' * round(40 * count / largest):<40} {count:,}")
+            screen().print(f"{name} {'█' * round(40 * count / largest):<40} {count:,}")
         elif not gap:
-            console.print("   …")
+            screen().print("   …")
         gap = not count
